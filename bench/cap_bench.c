@@ -158,7 +158,7 @@ static void prepare(void)
                                      .kind = JANUS_CAP_KIND_SPAWN,
                                      .rights = JANUS_RIGHTS_ALL,
                                      .limits = &limits_all};
-    janus_cap_table_options options = {.struct_bytes = sizeof options, .caps_max = 2 * CROWD};
+    janus_cap_table_options options = {.struct_bytes = sizeof options, .max_caps = 2 * CROWD};
     if (janus_cap_table_create(&options, &table, &root) != JANUS_OK) exit(1);
     for (int i = 0; i < CAPS; i++) {
         if (janus_cap_mint_in(table, root, HOLDER, &grant, &caps[i]) != JANUS_OK) exit(1);

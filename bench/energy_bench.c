@@ -115,7 +115,7 @@ int main(void)
 {
     janus_budget most = janus_budget_scale(janus_budget_cluster_default(), 1000);
     janus_status status = janus_run(
-        JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .budget_max = &most, .max_tasks = 2 * CHILDREN),
+        JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_budget = &most, .max_tasks = 2 * CHILDREN),
         program, NULL, NULL);
     return status == JANUS_OK ? 0 : 1;
 }

@@ -437,7 +437,7 @@ int main(int argc, char **argv)
     look_at_terminal();
     for (int i = 0; i < ATTACKS; i++) pthread_mutex_init(&attacks[i].lock, NULL);
     janus_status status =
-        janus_run(JANUS_SCHEDULER_OPTIONS(.budget_max = &most), town, &seconds, &result);
+        janus_run(JANUS_SCHEDULER_OPTIONS(.max_budget = &most), town, &seconds, &result);
     if (status != JANUS_OK) fprintf(stderr, "demo: %s\n", janus_status_text(status));
     return status == JANUS_OK && result == 0 ? 0 : 1;
 }

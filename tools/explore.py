@@ -10,7 +10,6 @@ not end, the script prints the command for a replay and goes on with the others.
 1 a program failed, 77 (fixed only) everything was skipped.
 """
 import argparse
-import concurrent.futures
 import os
 import pathlib
 import signal
@@ -121,6 +120,7 @@ def search(folder, base, minutes):
     print(f"{len(programs)} programs, seeds from {base}, {minutes:g} minutes, {cores} at a time",
           flush=True)
     hunt = Search(folder, programs, base, minutes)
+    import concurrent.futures  # here, because it takes longer to load than all else together
     with concurrent.futures.ThreadPoolExecutor(cores) as pool:
         for job in [pool.submit(hunt.work) for _ in range(cores)]:
             job.result()

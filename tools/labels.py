@@ -7,7 +7,8 @@ Usage: tools/labels.py [root] [--list]
 A label such as [turn-epoch] names what an essay promises. One of these stands behind it:
 
     asserted   jrt_invariant("label", ...) in all builds, jrt_debug_invariant("label", ...) in debug
-               builds, or a jrt_die("invariant [label] broken", ...)
+               builds, or a jrt_die("invariant [label] broken", ...); or a jrt_demand or
+               _Static_assert that names [label] in its text or in a comment on its lines
     modelled   a model (models/*.pml, tests/*/*_model.c) names it in a paragraph that begins with
                "checks:"
     listed     tools/labels.txt says why neither is possible: the label is a choice of the design,
@@ -29,6 +30,7 @@ import tidy  # noqa: E402
 LISTING = "tools/labels.txt"
 ASSERTION = re.compile(r'\bjrt_(?:debug_)?invariant\(\s*"([^"]+)"')
 DIRECT = re.compile(r'"invariant \[([^\]"]+)\] broken"')
+STATEMENT = re.compile(r"\b(?:jrt_demand|_Static_assert)\(")
 CITED = re.compile(tidy.LABEL + r"(?!\()")  # [text](address) is a link
 
 
@@ -46,6 +48,18 @@ def sentences(text):
     """The names of the tests in a file, each in one piece."""
     for match in re.finditer(r'\bTEST\(\s*((?:"(?:\\.|[^"\\])*"\s*)+)\)', text):
         yield "".join(re.findall(r'"((?:\\.|[^"\\])*)"', match.group(1)))
+
+
+def named_in_statements(source):
+    """(line, label) for the labels that demands and static assertions name on their lines."""
+    for start, code in enumerate(source.code):
+        if STATEMENT.search(code) is None or code.lstrip().startswith("#"):
+            continue
+        end = start
+        while ";" not in source.code[end] and end + 1 < len(source.code):
+            end += 1
+        for label in CITED.findall("\n".join(source.lines[start:end + 1])):
+            yield start + 1, label
 
 
 class Labels:
@@ -88,6 +102,9 @@ class Labels:
             place = (source.path, code.count("\n", 0, match.start()) + 1)
             self.asserted.setdefault(match.group(1), place)
             cited.setdefault(match.group(1), place)
+        for number, label in named_in_statements(source):
+            self.asserted.setdefault(label, (source.path, number))
+            cited.setdefault(label, (source.path, number))
 
     def read_listing(self):
         if not (self.root / LISTING).is_file():

@@ -93,13 +93,20 @@ def breaches(root):
             yield f"src/{room}: {count} files, limit {FILES_MAX}: which part is a room of its own?"
 
 
-def symbols(path):
-    """(defined, undefined) global symbols of an object"""
-    text = subprocess.run(["nm", "-g", str(path)], check=True, capture_output=True,
+def symbols(paths):
+    """{object: (defined, undefined)} global symbols. One call of nm reads all: each takes 50 ms to
+    begin."""
+    found = {path: (set(), set()) for path in paths}
+    if not found:
+        return found
+    text = subprocess.run(["nm", "-g", "-A", *map(str, found)], check=True, capture_output=True,
                           text=True).stdout
-    found = [line.split() for line in text.split("\n") if line]
-    return ({words[2] for words in found if len(words) == 3},
-            {words[1] for words in found if len(words) == 2})
+    by_name = {str(path): sets for path, sets in found.items()}
+    for line in filter(None, text.split("\n")):
+        name, rest = re.match(r"(.+?\.o):(.*)", line).groups()
+        words = rest.split()
+        by_name[name][len(words) < 3].add(words[-1])
+    return found
 
 
 def callers(path, symbol):
@@ -118,8 +125,8 @@ def callers(path, symbol):
 def object_breaches(root, folder):
     """The same by what the linker will see; also that the sources were read aright."""
     tree = Tree(root)
-    objects = {path: symbols(path) for path in sorted(folder.glob("*/*.o"))
-               if f"{path.parent.name}/{path.stem}" in tree.files}  # not of sources that are gone
+    objects = symbols(path for path in sorted(folder.glob("*/*.o"))
+                      if f"{path.parent.name}/{path.stem}" in tree.files)  # the source is there
     home = {name: path.parent.name for path, (has, _) in objects.items() for name in has}
     if not objects:
         yield f"{folder}: no objects"

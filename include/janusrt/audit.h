@@ -50,7 +50,7 @@ typedef struct janus_audit_options {
                                        ignores SIGPIPE */
     uint32_t         ring_events;   /* room of each ring, 128 bytes an event. 0: 1024; rounded up to
                                        a power of two, at most 1048576 */
-    uint64_t         use_count_max; /* uses in one event. 0: 65536 */
+    uint64_t         max_use_count; /* uses in one event. 0: 65536 */
     uint64_t         interval_ns;   /* a thread drains this often, and when a ring is half full.
                                        0: no thread, the program calls janus_audit_drain */
     bool             fail_closed;   /* refuse what cannot be recorded */

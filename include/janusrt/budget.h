@@ -266,8 +266,8 @@ typedef struct janus_limits {
     uint64_t     max_tasks;          /* live children of an implicit nursery */
     janus_budget task_budget;        /* of each of them */
     janus_budget budget;             /* the most that a request gets without a budget capability */
-    uint64_t     channel_buffer_max; /* elements */
-    uint64_t     channels_max;       /* at a time */
+    uint64_t     max_channel_values; /* elements */
+    uint64_t     max_channels;       /* at a time */
     uint32_t     yield_interval;     /* loop iterations between checks */
     uint32_t     reserved;
 } janus_limits;

@@ -207,7 +207,7 @@ typedef struct janus_cap_grant {
 
 typedef struct janus_cap_table_options {
     size_t        struct_bytes; /* sizeof this struct; JANUS_CAP_TABLE_OPTIONS sets it */
-    uint32_t      caps_max;     /* at once. 0: 1048576; at most 16777216 */
+    uint32_t      max_caps;     /* at once. 0: 1048576; at most 16777216 */
     janus_profile profile;      /* 0: SERVICE. Bounds what can be minted, see janus_cap_mint_in */
     janus_audit  *audit;        /* NULL: nothing is recorded; borrowed, must outlive the table */
 } janus_cap_table_options;
@@ -266,7 +266,7 @@ JANUS_BEGIN_DECLS
  * Yields:  only if the turn is over.
  * Owns:    *out_table and *out_authority are the library's until janus_cap_table_destroy. Code that
  *          has the authority can make any capability: keep it safe.
- * Cost:    256 bytes of address space for each of caps_max, committed as they are used.
+ * Cost:    256 bytes of address space for each of max_caps, committed as they are used.
  * Errors:  INVALID      a field is out of range, an argument is NULL
  *          NO_MEMORY    memory was refused
  *          UNAVAILABLE  the system gives no random numbers
@@ -301,7 +301,7 @@ JANUS_API janus_status janus_cap_table_destroy(janus_cap_table *table, janus_aut
  *                        bits behind its end; port_first is above port_last
  *          PROFILE       the profile forbids it. CORE allows an executor alone, and an executor may
  *                        have only the profile's backends
- *          FULL          the table holds caps_max
+ *          FULL          the table holds max_caps
  *          UNAVAILABLE   the system gives no random numbers
  *          AUDIT_FULL    the audit log fails closed and is full
  */

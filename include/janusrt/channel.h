@@ -100,7 +100,7 @@ typedef struct janus_channel_options {
 typedef struct janus_channel_info {
     size_t         struct_bytes; /* sizeof this struct; JANUS_CHANNEL_INFO sets it */
     size_t         item_bytes;
-    uint64_t       capacity;   /* values; if unbounded, as many as bytes_max allows */
+    uint64_t       capacity;   /* values; if unbounded, as many as max_bytes allows */
     uint64_t       length;     /* values that lie in it */
     uint64_t       high_water; /* the largest length so far */
     uint64_t       dropped;    /* values that DROP_OLDEST has thrown away */
@@ -225,19 +225,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_channel_create(size_t item_bytes, u
                                                             janus_channel               *out);
 
 /*
- * Creates a channel that grows with its values, up to `bytes_max` bytes. Then `overflow` decides. A
+ * Creates a channel that grows with its values, up to `max_bytes` bytes. Then `overflow` decides. A
  * signal counts as one byte.
  *
  * Context: any task or thread.
  * Yields:  only if the turn is over.
  * Owns:    as janus_channel_create.
  * Cost:    512 bytes, then room for 16 values, which doubles as needed. An empty channel keeps at
- *          most 64 KiB. The task pays for `bytes_max` at once.
- * Errors:  as janus_channel_create; INVALID also if `bytes_max` is less than one value. The limit
- *          of values applies to `bytes_max` divided by `item_bytes`.
+ *          most 64 KiB. The task pays for `max_bytes` at once.
+ * Errors:  as janus_channel_create; INVALID also if `max_bytes` is less than one value. The limit
+ *          of values applies to `max_bytes` divided by `item_bytes`.
  */
 JANUS_NODISCARD JANUS_API janus_status
-janus_channel_create_unbounded(size_t item_bytes, uint64_t bytes_max,
+janus_channel_create_unbounded(size_t item_bytes, uint64_t max_bytes,
                                const janus_channel_options *options, janus_channel *out);
 
 /*

@@ -72,7 +72,7 @@ JANUS_BEGIN_DECLS
 
 /*
  * Pays, all or nothing. A task that cannot pay is exhausted until somebody recharges it, see above.
- * A price above janus_scheduler_options.budget_max ends the task, because nobody could recharge it.
+ * A price above janus_scheduler_options.max_budget ends the task, because nobody could recharge it.
  *
  * Context: inside a task; elsewhere it costs nothing.
  * Yields:  when the budget, or the turn, is used up.

@@ -110,9 +110,9 @@ typedef struct janus_fiber_pool_options {
  x86-64; rounded up to pages, at most JANUS_GUARD_BYTES_MAX */
     janus_guard       guard;              /* 0: AUTO; any other rung is used or refused, with no
                                              step down */
-    uint32_t          guard_mappings_max; /* MPROTECT rung: stacks it may guard. 0: a quarter of
+    uint32_t          max_guard_mappings; /* MPROTECT rung: stacks it may guard. 0: a quarter of
  vm.max_map_count, which is also the limit for all pools together */
-    size_t            fibers_max;         /* live fibers; more are FULL. 0: no limit but memory */
+    size_t            max_fibers;         /* live fibers; more are FULL. 0: no limit but memory */
     size_t            idle_stack_bytes;   /* memory of unused stacks that the pool keeps. Past
                                              half of it, a stack of more than 1 MiB keeps its upper
                                              16 KiB. Past all of it, all but the last four slabs go
@@ -222,7 +222,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_fiber_pool_inspect(janus_fiber_pool
  *          the caller's and must live as long as the fiber.
  * Cost:    about 20 ns.
  * Errors:  INVALID    `pool`, `entry` or `out` is NULL; stack_bytes is out of range
- *          FULL       options.fibers_max fibers are alive
+ *          FULL       options.max_fibers fibers are alive
  *          NO_MEMORY  no memory for the record
  *          On any error *out is untouched and nothing was made.
  */

@@ -177,7 +177,7 @@ typedef struct janus_nursery_options {
     bool      owner_apart; /* a cancel of the nursery does not interrupt the owner's own waits */
     bool     cancel_by_owner; /* of all tasks only the owner may cancel it. A budget or a capability
                              implies it, see janus_nursery_cancel */
-    uint32_t threads_max;     /* THREADED: live threads of children here and below. Setting it needs
+    uint32_t max_threads;     /* THREADED: live threads of children here and below. Setting it needs
                               the right executor.configure. 0: as around it */
     janus_nursery_result *result; /* for JANUS_NURSERY, which sets it with the block's status;
                                      janus_nursery_open returns INVALID. NULL: not wanted */
@@ -199,7 +199,7 @@ typedef struct janus_nursery_options {
  *   THREADED     A thread of the system for each child. Nothing else runs on it, but children that
  *                the child itself runs with BLOCKING. The whole library works there, also towards
  *                tasks on workers. The spawn starts the thread. It returns NO_MEMORY if the system
- *                refuses one, and FULL if threads_max children have one. If the thread ends early
+ *                refuses one, and FULL if max_threads children have one. If the thread ends early
  *                (pthread_exit) and the system refuses another, a worker runs the child's end.
  *   EVENTED      As COOPERATIVE, with the promise that there is a poller. Calls of io.h work under
  *                every backend.
@@ -268,7 +268,7 @@ JANUS_BEGIN_DECLS
  * Cost:    a few stores. If the task has open nurseries at lower addresses, also a step for each.
  * Errors:  STATE      not inside a task, or the task has *nursery open already
  *          INVALID    a field is out of range
- *          FULL       the task has as many nurseries open as the scheduler's nesting_max allows
+ *          FULL       the task has as many nurseries open as the scheduler's max_nesting allows
  *          NO_MEMORY  memory for the timer of a deadline, or for the nursery's terms, was refused
  *          BUDGET_EXHAUSTED  the pool around it has less than options.budget. Or the task has 16
  *                     such nurseries open, and too little memory for another
@@ -277,7 +277,7 @@ JANUS_BEGIN_DECLS
  *                     pool less
  *          CANCELLED  options.scope, and the task is cancelled or ending
  *          UNAVAILABLE  this build does not have the backend
- *          NO_EXECUTOR_CAP, CAP_LIMIT  the backend, or threads_max, may not be chosen
+ *          NO_EXECUTOR_CAP, CAP_LIMIT  the backend, or max_threads, may not be chosen
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,
                                                           const janus_nursery_options *options);
@@ -317,7 +317,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  * Cost:    about 20 ns; no stack before it runs. With when_full WAIT also a lock here and at the
  *          child's end.
  * Errors:  CLOSED     the nursery is not Open, or left Open while this waited
- *          FULL       max_children are alive, or threads_max have a thread
+ *          FULL       max_children are alive, or max_threads have a thread
  *          STATE      BLOCKING in a place that cannot wait: a token's callback, another scheduler
  *          CANCELLED  this task was cancelled before or while it waited for room, or when its turn
  *                     ended here

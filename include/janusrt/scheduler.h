@@ -95,13 +95,13 @@ typedef struct janus_scheduler_options {
     size_t        stack_bytes;          /* of tasks that ask for no size. No budget pays for it;
                                            max_tasks bounds them all. 0: the profile's */
     janus_guard   guard;                /* 0: the best rung of this machine */
-    uint32_t      blocking_threads_max; /* helper threads for janus_blocking, which shares
+    uint32_t      max_blocking_threads; /* helper threads for janus_blocking, which shares
                                            them. At least 2, so that one nursery cannot take
                                            them all. 0: 64 */
-    uint32_t      blocking_extra_max;   /* helper threads above it, one for each nursery
+    uint32_t      max_blocking_extra;   /* helper threads above it, one for each nursery
                                            with terms whose first call finds none free.
                                            0: 256 */
-    uint32_t      blocking_queue_max;   /* calls that may wait for a thread, in each
+    uint32_t      max_blocking_queue;   /* calls that may wait for a thread, in each
                                            outermost nursery with terms, and outside of
                                            them. 0: 65536 */
     bool          no_deadlock_check;    /* tasks in a deadlock wait for ever */
@@ -124,14 +124,14 @@ typedef struct janus_scheduler_options {
                                            and of each child with its own capabilities. Nurseries
                                            around count them too. 0: 1024 */
     const janus_budget *task_budget;    /* of each task. NULL: the profile's */
-    const janus_budget *budget_max;     /* the largest that a task gets. NULL: the profile's */
+    const janus_budget *max_budget;     /* the largest that a task gets. NULL: the profile's */
     janus_exhaustion    exhaustion;     /* 0: the profile's */
     uint32_t            yield_interval; /* iterations between checks. 0: the profile's; :sovereign
                                            has none, and must be given one */
     janus_audit        *audit; /* the log for capabilities and budgets; borrowed. NULL: none */
-    uint32_t            threads_max; /* live THREADED children, outside of pools and in each
+    uint32_t            max_threads; /* live THREADED children, outside of pools and in each
                                         pool. 0: 256 */
-    uint32_t            nesting_max; /* nurseries that one task has open at a time. 0: 1,000 */
+    uint32_t            max_nesting; /* nurseries that one task has open at a time. 0: 1,000 */
     size_t       idle_stack_bytes;   /* memory of unused stacks that the scheduler keeps, beside
                                              up to 8 MiB in each worker's cache. Past half of it,
                                              stacks of more than 1 MiB keep their upper 16 KiB.

@@ -126,7 +126,7 @@ JANUS_API uint64_t janus_now_ns(void);
  * others. Such a nursery begins a call only while it runs fewer calls than there are free
  * threads. Its other calls wait behind its own. So calls that never return leave threads to
  * other tasks: one nursery takes at most half of them. A nursery that runs no call can always begin
- * one: if no thread is free, the scheduler starts another, up to options.blocking_extra_max.
+ * one: if no thread is free, the scheduler starts another, up to options.max_blocking_extra.
  * Nurseries inside such a nursery get extra threads while the outer one runs fewer than 8 calls.
  *
  * After the call errno is what the function left. If the function ends its thread (pthread_exit),
@@ -137,7 +137,7 @@ JANUS_API uint64_t janus_now_ns(void);
  * Owns:    `argument` stays the caller's. *out_result (NULL: not wanted) is what it returned.
  * Cost:    two thread switches, some 10 us; one op and one system call of the task's budget.
  * Errors:  CANCELLED  cancelled before it was queued: it does not run
- *          FULL       options.blocking_queue_max calls wait, of the outermost nursery with terms,
+ *          FULL       options.max_blocking_queue calls wait, of the outermost nursery with terms,
  *                     or of all tasks outside; janus_explain says which
  *          NO_MEMORY  no helper thread could be started
  */

@@ -67,7 +67,7 @@ typedef struct janus_trace_options {
     size_t   struct_bytes; /* sizeof this struct; JANUS_TRACE_OPTIONS sets it */
     uint32_t ring_events;  /* for each worker, 32 bytes an event. 0: 4096; rounded up to a power of
                               two, at most 16777216 */
-    uint64_t bytes_max;    /* not 0: no rings. Keep all events from the first on, up to this many
+    uint64_t max_bytes;    /* not 0: no rings. Keep all events from the first on, up to this many
                               bytes, at least 65536. 0: rings */
 } janus_trace_options;
 

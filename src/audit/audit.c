@@ -84,7 +84,9 @@ static janus_status event_begin(struct jrt_audit_writer *writer, bool must)
     uint64_t lost = jrt_load_relaxed(&writer->lost); /* relaxed: only the producer writes it. */
     if (head - writer->tail_seen > writer->mask) {
         /* acquire: pairs with [tail-publish]. The consumer is done with the places below. */
-        writer->tail_seen = jrt_load_acquire(&writer->tail);
+        uint64_t tail = jrt_load_acquire(&writer->tail);
+        jrt_debug_invariant("tail-publish", tail - writer->tail_seen <= head - writer->tail_seen);
+        writer->tail_seen = tail;
     }
     jrt_debug_invariant("audit-ring", head - writer->tail_seen <= writer->mask + 1);
     bool full = head - writer->tail_seen > writer->mask;
@@ -265,7 +267,7 @@ static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_
     }
     struct jrt_audit_use *mine = jrt_audit_use_at(writer, use);
     bool                  same = mine->cap == use->cap && mine->rights == use->rights;
-    if (!same || mine->count >= writer->audit->options.use_count_max) {
+    if (!same || mine->count >= writer->audit->options.max_use_count) {
         janus_status status = hand_in(writer, mine);
         if (status != JANUS_OK) return status;
         *mine = *use;
@@ -273,7 +275,7 @@ static janus_status count_use(struct jrt_audit_writer *writer, const struct jrt_
         mine->first_ns = jrt_clock_now_ns();
     }
     mine->count++;
-    jrt_debug_invariant("audit-uses", mine->count <= writer->audit->options.use_count_max);
+    jrt_debug_invariant("audit-uses", mine->count <= writer->audit->options.max_use_count);
     return JANUS_OK;
 }
 
@@ -338,6 +340,7 @@ static bool drain_writer(janus_audit *audit, struct jrt_audit_writer *writer)
     for (; tail != head; tail++) {
         const struct jrt_audit_event *event = &writer->events[tail & writer->mask];
         jrt_debug_invariant("audit-seq", event->seq >= writer->next_seq);
+        jrt_debug_invariant("head-publish", event->seq >= tail && event->mono_ns != 0);
         if (!emit_gap(audit, writer, event->seq)) return false;
         size_t bytes = jrt_audit_format(audit->line, sizeof audit->line, writer->id, event);
         if (!emit(audit, bytes)) return false;
@@ -461,7 +464,7 @@ static janus_status options_fill(const janus_audit_options *given, janus_audit_o
     if (options->pool_events > EVENTS_MAX) return JANUS_INVALID;
     if (options->fd == 0) options->fd = 2;
     if (options->ring_events == 0) options->ring_events = DEFAULT_EVENTS;
-    if (options->use_count_max == 0) options->use_count_max = DEFAULT_USES;
+    if (options->max_use_count == 0) options->max_use_count = DEFAULT_USES;
     options->ring_events = power_of_two(options->ring_events, 2);
     if (options->pool_events == 0) options->pool_events = options->ring_events / 4;
     options->pool_events = power_of_two(options->pool_events, POOL_EVENTS_MIN);

@@ -186,7 +186,7 @@ static inline janus_status jrt_audit_used(struct jrt_audit_writer    *writer,
     /* relaxed: the next use notices a drain that this one misses. */
     bool due = jrt_load_relaxed(&writer->audit->flush) != writer->flush_seen;
     if (jrt_likely(!due && mine->cap == use->cap && mine->rights == use->rights &&
-                   mine->count < writer->audit->options.use_count_max)) {
+                   mine->count < writer->audit->options.max_use_count)) {
         mine->count++;
         return JANUS_OK;
     }

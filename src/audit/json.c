@@ -119,11 +119,25 @@ static size_t utf8_length(const unsigned char *at, size_t left)
     return length;
 }
 
+/* Whether the bytes can stand in a JSON string: no control character, a quote only in an escape. */
+static bool is_safe(const char *from, const char *to)
+{
+    while (from < to) {
+        const unsigned char *at = (const unsigned char *)from;
+        size_t               length = utf8_length(at, (size_t)(to - from));
+        bool                 control = *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
+        if (length == 0 || control || *at == '"') return false;
+        from += *at == '\\' ? 2 : length;
+    }
+    return from == to;
+}
+
 /* Writes a name by [json-name]. */
 static void put_name(struct text *text, const char *key, const char *name, size_t bytes)
 {
     put_word(text, key, "");
     text->at--;
+    const char *begin = text->at;
     for (size_t i = 0; i < bytes;) {
         const unsigned char *at = (const unsigned char *)name + i;
         size_t               length = utf8_length(at, bytes - i);
@@ -142,6 +156,8 @@ static void put_name(struct text *text, const char *key, const char *name, size_
         }
         i += length;
     }
+    jrt_debug_invariant("json-name", is_safe(begin, text->at));
+    (void)begin;
     put(text, "\"");
 }
 

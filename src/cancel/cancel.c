@@ -256,7 +256,7 @@ janus_cancel_reason janus_cancelled_reason(void)
 static void note_seen(struct jrt_task *task)
 {
     if (jrt_task_cancelled_itself(task) == JANUS_CANCEL_REASON_NONE) return;
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
 }
 
 bool janus_cancelled(void)

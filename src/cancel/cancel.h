@@ -88,14 +88,15 @@ struct jrt_nursery *jrt_nursery_above(const struct jrt_nursery *n);
 void jrt_scope_end(struct jrt_nursery *n);
 
 /* Covers a nursery that is being opened, if its owner is in a shield. In shield.c. */
-janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner);
+janus_status jrt_shield_nursery(struct jrt_nursery *n, const struct jrt_task *owner);
 
-/* Ends the cover of a nursery that ends. */
-void               jrt_shield_end_cover(struct jrt_nursery *n);
-static inline void jrt_shield_uncover(struct jrt_nursery *n)
+/* Ends the shield of a nursery that ends. */
+void               jrt_shield_nursery_end(struct jrt_nursery *n);
+static inline void jrt_shield_nursery_leave(struct jrt_nursery *n)
 {
     /* relaxed: the owner's, except for the step to OVER, which changes nothing here. */
-    if (jrt_unlikely(jrt_load_relaxed(&n->cover) >= JRT_COVER_UNTIL)) jrt_shield_end_cover(n);
+    if (jrt_unlikely(jrt_load_relaxed(&n->shielded) >= JRT_SHIELDED_UNTIL))
+        jrt_shield_nursery_end(n);
 }
 
 /* Why the task itself is cancelled, apart from nurseries that it has open. NONE: it is not. */

@@ -22,14 +22,14 @@
  *   before the deadline; a later cancel finds a wait that it can interrupt. The task disarms the
  *   alarm before the wait returns, under the lock it rings in, so it meets no other wait.
  *
- * [shield-nursery]  A nursery that is opened in a shield is covered. A cancel from above stops
- *   there, on its way down and when its children look up. A nursery in a plain shield is covered
- *   for good. In a shield with a deadline it is covered until then.
- *   An alarm ends the cover: it takes the cover off, moves the epoch, passes a light fence, and
+ * [shield-nursery]  A nursery that is opened in a shield is shielded. A cancel from above stops
+ *   there, on its way down and when its children look up. A nursery in a plain shield is shielded
+ *   for good. In a shield with a deadline it is shielded until then.
+ *   An alarm ends the shield: it clears `shielded`, moves the epoch, passes a light fence, and
  *   looks above. If it finds a reason there, it cancels the nursery. A cancel from above changes
- *   its state, passes a heavy fence, and looks at the cover. One of the two sees the other.
+ *   its state, passes a heavy fence, and looks at `shielded`. One of the two sees the other.
  *   The epoch moves because children that looked up before have noted what is above as clean
- *   ([cancel-epoch]) without looking there. A task that reads the new epoch sees no cover.
+ *   ([cancel-epoch]) without looking there. A task that reads the new epoch sees no shield.
  */
 #include "cancel/cancel.h"
 #include "cancel/park.h"
@@ -49,7 +49,7 @@ static uint16_t count_of(const struct jrt_task *task)
 
 static void set_count(struct jrt_task *task, uint16_t count)
 {
-    task->touched = true;
+    task->dirty = true;
     jrt_store_relaxed(&task->shield, count); /* relaxed: as above. */
 }
 
@@ -115,6 +115,8 @@ static bool plain_holds(const struct jrt_task *task)
     if (purse == NULL) return true;
     uint64_t now = jrt_clock_now_ns();
     if (purse->shield_ns == 0) purse->shield_ns = now + grace_ns > now ? now + grace_ns : JRT_NEVER;
+    jrt_debug_invariant("shield-grace",
+                        purse->shield_ns == JRT_NEVER || purse->shield_ns - grace_ns <= now);
     return now < purse->shield_ns;
 }
 
@@ -162,7 +164,8 @@ static void ring_wait(struct jrt_alarm *alarm)
         if ((park & JRT_PARK_MASK) == JRT_AWAKE) return;
         /* acq_rel: a later interrupt sees what came before. */
     } while (!jrt_cas_acq_rel(&task->park, &park, park | JRT_INTERRUPTIBLE));
-    jrt_fence_light_seq_cst(); /* seq_cst: [shield-end]. */
+    jrt_debug_invariant("shield-end", count_of(task) > 0); /* no other wait */
+    jrt_fence_light_seq_cst();                             /* seq_cst: [shield-end]. */
     if (jrt_nursery_cancelled_above(task->nursery) || jrt_task_is_singled(task) ||
         jrt_task_cancelled_scope(task) != NULL) {
         (void)jrt_task_interrupt(task, JANUS_CANCELLED);
@@ -197,14 +200,14 @@ janus_status jrt_shield_park(struct jrt_task *task)
 
 /* Nurseries. */
 
-static void ring_cover(struct jrt_alarm *alarm)
+static void ring_nursery(struct jrt_alarm *alarm)
 {
     struct jrt_nursery *n = alarm->subject;
     uint64_t            begun = jrt_cancels_begin(n);
     /* relaxed: only this alarm changes it while the nursery is open. */
-    jrt_debug_invariant("shield-nursery", jrt_load_relaxed(&n->cover) == JRT_COVER_UNTIL);
+    jrt_debug_invariant("shield-nursery", jrt_load_relaxed(&n->shielded) == JRT_SHIELDED_UNTIL);
     /* release: a reader of it, or of the epoch, sees what came before. */
-    jrt_store_release(&n->cover, (uint8_t)JRT_COVER_OVER);
+    jrt_store_release(&n->shielded, (uint8_t)JRT_SHIELDED_OVER);
     jrt_cancels_finish(n, begun, true); /* [shield-nursery] */
     jrt_fence_light_seq_cst();          /* seq_cst: [shield-nursery]. */
     bool singled = jrt_task_is_singled(n->owner);
@@ -214,22 +217,22 @@ static void ring_cover(struct jrt_alarm *alarm)
     }
 }
 
-janus_status jrt_shield_cover(struct jrt_nursery *n, const struct jrt_task *owner)
+janus_status jrt_shield_nursery(struct jrt_nursery *n, const struct jrt_task *owner)
 {
     if (count_of(owner) == 0) return JANUS_OK;
     const struct jrt_shield *bound = bound_of(owner);
     bool                     ends = bound != NULL && bound->deadline_ns != JRT_NEVER;
     if (ends && !jrt_shield_holds(owner)) return JANUS_OK;
-    n->level = count_of(owner); /* before the cover: [scope-shield] */
+    n->level = count_of(owner); /* before `shielded`: [scope-shield] */
     /* relaxed: nobody knows the nursery yet. The alarm takes the timers' lock. */
-    jrt_store_relaxed(&n->cover, (uint8_t)(ends ? JRT_COVER_UNTIL : JRT_COVER_FOR_GOOD));
+    jrt_store_relaxed(&n->shielded, (uint8_t)(ends ? JRT_SHIELDED_UNTIL : JRT_SHIELDED_FOR_GOOD));
     if (!ends) return JANUS_OK;
-    n->uncover = (struct jrt_alarm){.ring = ring_cover, .subject = n};
-    bool armed = jrt_sched_timer_arm(n->scheduler, &n->uncover.timer, bound->deadline_ns);
+    n->shield_alarm = (struct jrt_alarm){.ring = ring_nursery, .subject = n};
+    bool armed = jrt_sched_timer_arm(n->scheduler, &n->shield_alarm.timer, bound->deadline_ns);
     return armed ? JANUS_OK : JANUS_NO_MEMORY;
 }
 
-void jrt_shield_end_cover(struct jrt_nursery *n)
+void jrt_shield_nursery_end(struct jrt_nursery *n)
 {
-    jrt_sched_timer_disarm(n->scheduler, &n->uncover.timer);
+    jrt_sched_timer_disarm(n->scheduler, &n->shield_alarm.timer);
 }

@@ -200,7 +200,7 @@ janus_status janus_token_check(const janus_token *token)
     struct jrt_worker *worker = jrt_worker_self();
     if (!janus_token_is_cancelled(token)) return JANUS_OK;
     if (worker != NULL && worker->current != NULL) { /* [nursery-obey] */
-        worker->current->saw_cancel = worker->current->touched = true;
+        worker->current->saw_cancel = worker->current->dirty = true;
     }
     return JANUS_CANCELLED;
 }

@@ -140,9 +140,9 @@ static janus_status options_fill(const janus_cap_table_options *given,
         if (!jrt_struct_sane(given->struct_bytes, sizeof *options)) return JANUS_INVALID;
         memcpy(options, given, given->struct_bytes);
     }
-    if (options->caps_max > CAPS_MAX) return JANUS_INVALID;
+    if (options->max_caps > CAPS_MAX) return JANUS_INVALID;
     if (janus_profile_cap_defaults(options->profile) == NULL) return JANUS_INVALID;
-    if (options->caps_max == 0) options->caps_max = DEFAULT_CAPS;
+    if (options->max_caps == 0) options->max_caps = DEFAULT_CAPS;
     if (options->profile == JANUS_PROFILE_DEFAULT) options->profile = JANUS_PROFILE_SERVICE;
     return JANUS_OK;
 }
@@ -186,7 +186,7 @@ janus_status jrt_cap_table_create(const janus_cap_table_options *options,
     if (status != JANUS_OK) return status;
     janus_cap_table *table = jrt_malloc(sizeof *table);
     if (table == NULL) return JANUS_NO_MEMORY;
-    *table = (janus_cap_table){.slots_max = filled.caps_max * 2,
+    *table = (janus_cap_table){.slots_max = filled.max_caps * 2,
                                .profile = filled.profile,
                                .audit = filled.audit,
                                .first_generation = 1,

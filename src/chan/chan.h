@@ -7,7 +7,7 @@
 
 #include "base/list.h"
 #include "chan/lock.h"
-#include "chan/toll.h"
+#include "chan/pay.h"
 #include "look/places.h"
 #include "task/note.h"
 #include "task/task.h"
@@ -54,8 +54,8 @@ struct jrt_chan_entry {
 
 /* What only opening, destroying and inspecting a channel need. */
 struct jrt_chan_cold {
-    struct jrt_toll toll; /* what counts it and pays for it */
-    char            name[JANUS_CHANNEL_NAME_BYTES];
+    struct jrt_chan_charge charge; /* what counts it and pays for it */
+    char                   name[JANUS_CHANNEL_NAME_BYTES];
 };
 
 struct jrt_chan {
@@ -77,7 +77,7 @@ struct jrt_chan {
             bool    unbounded;
             bool    outside;
         };
-        uint32_t special; /* any of them; 0: open, full-sized ring, a full channel waits */
+        uint32_t any_flag; /* any of them; 0: open, full-sized ring, a full channel waits */
     };
     uint32_t number; /* for traces: in the order of opening */
     uint64_t high_water;

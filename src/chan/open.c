@@ -107,7 +107,7 @@ static janus_status end_channel(janus_channel channel)
     chan->ring = NULL;
     jrt_chan_give(chan);
     jrt_count_channels(-1);
-    jrt_chan_closed(&cold->toll);
+    jrt_chan_closed(&cold->charge);
     free(cold);
     return JANUS_OK;
 }
@@ -155,12 +155,14 @@ static void end_by_name(const uint64_t name[2])
 }
 
 /* The channel is counted and paid for. */
-static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, janus_channel *out)
+static janus_status perform_on(struct plan *plan, const struct jrt_chan_charge *charge,
+                               janus_channel *out)
 {
     janus_channel made;
+    jrt_debug_invariant("callback-account", jrt_thread_self()->callback == NULL);
     plan->cold = jrt_malloc(sizeof *plan->cold);
     if (plan->cold == NULL) return JANUS_NO_MEMORY;
-    plan->cold->toll = *toll;
+    plan->cold->charge = *charge;
     memset(plan->cold->name, 0, sizeof plan->cold->name);
     if (plan->options.name != NULL) {
         (void)jrt_name_copy(plan->cold->name, sizeof plan->cold->name, plan->options.name);
@@ -170,7 +172,7 @@ static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, j
         free(plan->cold);
         return status;
     }
-    jrt_chan_opened(&plan->cold->toll, made, end_by_name); /* no other thread knows it yet */
+    jrt_chan_opened(&plan->cold->charge, made, end_by_name); /* no other thread knows it yet */
     *out = made;
     return JANUS_OK;
 }
@@ -178,7 +180,7 @@ static janus_status perform_on(struct plan *plan, const struct jrt_toll *toll, j
 static janus_status open_planned(struct plan *plan, const janus_channel_options *options,
                                  janus_channel *out)
 {
-    struct jrt_toll toll;
+    struct jrt_chan_charge charge;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || !read_options(options, &plan->options)) return JANUS_INVALID;
     size_t item = plan->item_bytes > 0 ? plan->item_bytes : 1;
@@ -187,10 +189,10 @@ static janus_status open_planned(struct plan *plan, const janus_channel_options 
         return JANUS_INVALID;
     }
     uint64_t     bytes = plan->item_bytes * plan->capacity;
-    janus_status status = jrt_chan_may_open(plan->capacity, bytes, plan->options.kept, &toll);
+    janus_status status = jrt_chan_may_open(plan->capacity, bytes, plan->options.kept, &charge);
     if (status != JANUS_OK) return status;
-    status = perform_on(plan, &toll, out);
-    if (status != JANUS_OK) jrt_chan_closed(&toll);
+    status = perform_on(plan, &charge, out);
+    if (status != JANUS_OK) jrt_chan_closed(&charge);
     return status;
 }
 
@@ -201,11 +203,11 @@ janus_status janus_channel_create(size_t item_bytes, uint64_t capacity,
     return open_planned(&plan, options, out);
 }
 
-janus_status janus_channel_create_unbounded(size_t item_bytes, uint64_t bytes_max,
+janus_status janus_channel_create_unbounded(size_t item_bytes, uint64_t max_bytes,
                                             const janus_channel_options *options,
                                             janus_channel               *out)
 {
-    uint64_t    capacity = bytes_max / (item_bytes > 0 ? item_bytes : 1);
+    uint64_t    capacity = max_bytes / (item_bytes > 0 ? item_bytes : 1);
     struct plan plan = {.item_bytes = item_bytes, .capacity = capacity, .unbounded = true};
     if (capacity == 0) return JANUS_INVALID;
     return open_planned(&plan, options, out);

@@ -157,6 +157,14 @@ static void leave_sources(struct selection *s)
     }
 }
 
+static bool has_left_all(const struct selection *s)
+{
+    for (uint32_t i = 0; i < s->count; i++) {
+        if (place_of(&s->cases[i])->joined) return false;
+    }
+    return true;
+}
+
 /* Checks all cases before anything happens. */
 static janus_status decode(struct selection *s)
 {
@@ -305,11 +313,24 @@ static janus_status step_any(struct selection *s, struct jrt_chan_party **out_wa
     return JANUS_WOULD_WAIT;
 }
 
+/* Whether the drawn order has every case once: the sums of the numbers and squares are right. */
+static bool is_complete(const struct selection *s)
+{
+    uint64_t sum = 0, squares = 0;
+    for (uint32_t i = 0; i < s->count; i++) {
+        uint64_t drawn = place_of(&s->cases[i])->drawn;
+        sum += i - drawn;
+        squares += (uint64_t)i * i - drawn * drawn;
+    }
+    return sum == 0 && squares == 0;
+}
+
 /* Enters all queues in the drawn order, [select-fair]. All channels are locked. Returns whether a
  * channel is also open to plain threads. */
 static bool queue_all(struct selection *s)
 {
     bool outside = false;
+    jrt_debug_invariant("select-fair", is_complete(s));
     for (uint32_t i = 0; i < s->count; i++) {
         uint32_t           now = place_of(&s->cases[i])->drawn;
         janus_select_case *at = &s->cases[now];
@@ -346,6 +367,7 @@ static janus_status step_or_queue(struct selection *s, bool waits, bool *out_out
     sort(s);
     lock_all(s);
     janus_status status = step_any(s, &wake, &large);
+    jrt_debug_invariant("select-grow", status != JRT_CHAN_GROW || (wake == NULL && large == NULL));
     if (status == JANUS_WOULD_WAIT && waits) *out_outside = queue_all(s);
     unlock_all(s);
     if (wake != NULL) jrt_chan_wake(wake);
@@ -436,6 +458,7 @@ static janus_status select_until(struct selection *s, uint64_t deadline_ns)
         uint64_t until_ns = s->first_ns < deadline_ns ? s->first_ns : deadline_ns;
         status = s->worker != NULL ? wait_as_task(s, until_ns) : wait_as_thread(s, until_ns);
         status = choose_timer(s, status);
+        jrt_debug_invariant("select-other", has_left_all(s));
     } while (status == JRT_CHAN_GROW); /* [select-grow] */
     return status;
 }

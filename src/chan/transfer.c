@@ -310,7 +310,8 @@ static inline __attribute__((always_inline)) enum step usual_step(
     const struct jrt_chan_queue *others)
 {
     bool sends = kind == JRT_CHAN_SEND;
-    if (jrt_unlikely(chan->special != 0 || chan->item_bytes != sizeof(uint64_t))) return STEP_OTHER;
+    if (jrt_unlikely(chan->any_flag != 0 || chan->item_bytes != sizeof(uint64_t)))
+        return STEP_OTHER;
     if (others->count > 0) {
         struct jrt_chan_entry *first =
             jrt_list_entry(others->entries.next, struct jrt_chan_entry, link);

@@ -222,6 +222,7 @@ static uint32_t decide(struct jrt_strategy *strategy, enum jrt_choice kind, uint
                             .thread = thread,
                             .number = number,
                             .in_task = worker != NULL && worker->current != NULL};
+    jrt_debug_invariant("explore-usual", choice.usual < count);
     if (kind == JRT_CHOOSE_THREAD && choice.in_task) log->threads++;
     uint32_t value = answer(decider, &choice);
     if (kind == JRT_CHOOSE_FAULT && value != 1) value = 0; /* all values but 1 mean the same */

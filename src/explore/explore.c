@@ -34,7 +34,7 @@ static bool attempt(struct jrt_explorer *explorer, const struct jrt_plan *plan, 
     decider.tells = how == JRT_HOW_TELL;
     struct jrt_trial trial = {.decider = &decider,
                               .spare = asked ? NULL : &local->spare,
-                              .steps_max = explorer->options.steps_max,
+                              .max_steps = explorer->options.max_steps,
                               .time_max_ns = explorer->options.time_max_ns,
                               .stale_allowed = explorer->options.stale_allowed,
                               .panics_allowed = explorer->options.panics_allowed,

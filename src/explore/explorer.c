@@ -33,7 +33,7 @@ static struct jrt_plan plan_of(const struct jrt_explorer *explorer, uint64_t num
     if (plan.kind != JRT_PLAN_SEARCH) plan.seed += number; /* a search has one system */
     if (plan.seed == 0) plan.seed = 1;
     plan.length = length;
-    plan.steps_max = options->steps_max != JRT_STEPS_MAX ? options->steps_max : 0;
+    plan.max_steps = options->max_steps != JRT_STEPS_MAX ? options->max_steps : 0;
     plan.stale_allowed = options->stale_allowed;
     plan.panics_allowed = options->panics_allowed;
     return plan;
@@ -133,7 +133,7 @@ bool jrt_explore_read(struct jrt_explorer *explorer, struct jrt_plan *out)
 {
     janus_explore_options *options = &explorer->options;
     if (!jrt_plan_read(options->replay, out, &explorer->made)) return false;
-    if (out->steps_max != 0) options->steps_max = out->steps_max;
+    if (out->max_steps != 0) options->max_steps = out->max_steps;
     options->stale_allowed |= out->stale_allowed;
     options->panics_allowed |= out->panics_allowed;
     return true;

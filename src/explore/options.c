@@ -49,7 +49,7 @@ static bool set_one(janus_explore_options *options, const char *key, size_t key_
     case 2: options->schedules = value; return true;
     case 3: return set_u32(&options->worker_count, value);
     case 4: return set_u32(&options->depth, value);
-    case 5: options->steps_max = value; return true;
+    case 5: options->max_steps = value; return true;
     case 6: return set_u32(&options->faults, value);
     case 7: return set_u32(&options->faults_every, value);
     case 8: options->stale_allowed = value != 0; return value <= 1;
@@ -86,7 +86,7 @@ static void set_defaults(janus_explore_options *options)
     if (options->worker_count == 0)
         options->worker_count = all ? 2 : 4; /* more would be too many */
     if (options->depth == 0) options->depth = all ? 2 : 3;
-    if (options->steps_max == 0) options->steps_max = JRT_STEPS_MAX;
+    if (options->max_steps == 0) options->max_steps = JRT_STEPS_MAX;
     if (options->time_max_ns == 0) options->time_max_ns = UINT64_C(3600) * 1000000000;
     if (options->faults_every == 0) options->faults_every = 100;
     /* One in one would always fail: there must be another answer. */

@@ -33,9 +33,9 @@ char *jrt_plan_text(const struct jrt_plan *plan)
     char  *text = malloc(size);
     if (text == NULL) return NULL;
     int used = snprintf(text, size, "1/w%u", plan->worker_count);
-    if (plan->steps_max != 0) {
+    if (plan->max_steps != 0) {
         used += snprintf(text + used, size - (size_t)used, "/n%llu",
-                         (unsigned long long)plan->steps_max);
+                         (unsigned long long)plan->max_steps);
     }
     if (plan->stale_allowed) used += snprintf(text + used, size - (size_t)used, "/a");
     if (plan->panics_allowed) used += snprintf(text + used, size - (size_t)used, "/b");
@@ -112,8 +112,8 @@ static bool take_choices(const char *at, struct jrt_plan *plan, struct jrt_choic
 static bool take_limits(const char **at, struct jrt_plan *plan)
 {
     if (take(at, 'n')) {
-        if (!take_number(at, UINT64_MAX, &plan->steps_max) || !take(at, '/')) return false;
-        if (plan->steps_max == 0) return false;
+        if (!take_number(at, UINT64_MAX, &plan->max_steps) || !take(at, '/')) return false;
+        if (plan->max_steps == 0) return false;
     }
     plan->stale_allowed = take(at, 'a');
     if (plan->stale_allowed && !take(at, '/')) return false;

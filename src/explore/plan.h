@@ -29,7 +29,7 @@ struct jrt_choice_made {
 struct jrt_plan {
     enum jrt_plan_kind kind;
     uint32_t           worker_count;
-    uint64_t           steps_max;                     /* 0: JRT_STEPS_MAX */
+    uint64_t           max_steps;                     /* 0: JRT_STEPS_MAX */
     bool               stale_allowed, panics_allowed; /* as the options */
     uint32_t           faults, faults_every;
     uint64_t           seed;   /* of choices and of workers; not 0 */

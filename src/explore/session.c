@@ -239,6 +239,7 @@ static void begin(void)
                 "be simulated");
     }
     if (setjmp(session.land) == 0) serve();
+    jrt_debug_invariant("explore-fork", session.child);
 }
 
 bool jrt_session_wanted(void)
@@ -284,7 +285,7 @@ static struct jrt_trial make_trial(void)
 {
     const janus_explore_options *explore = &session.explorer.options;
     return (struct jrt_trial){.decider = &session.decider,
-                              .steps_max = explore->steps_max,
+                              .max_steps = explore->max_steps,
                               .time_max_ns = explore->time_max_ns,
                               .stale_allowed = explore->stale_allowed,
                               .panics_allowed = explore->panics_allowed,
@@ -332,9 +333,10 @@ static void on_given_up(struct jrt_world_run *run, enum jrt_world_end end)
 
 static bool begin_world(void)
 {
+    jrt_debug_invariant("explore-open", !session.open && jrt_world_now() == NULL);
     session.trial = make_trial();
     session.run = (struct jrt_world_run){.strategy = &session.decider.strategy,
-                                         .steps_max = session.trial.steps_max,
+                                         .max_steps = session.trial.max_steps,
                                          .time_max_ns = session.trial.time_max_ns,
                                          .given_up = on_given_up};
     session.decider.strategy.faults = 0; /* until a scheduler starts */

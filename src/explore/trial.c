@@ -10,7 +10,7 @@
 #include "explore/trial.h"
 #include "rt/run.h"
 
-#include "base/fold.h"
+#include "base/hash.h"
 #include "fiber/thread.h"
 #include "sim/net.h"
 #include "trace/trace.h"
@@ -151,14 +151,14 @@ void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *
 {
     struct jrt_log *log = trial->decider->log;
     log->steps += run->steps;
-    log->hash = log->hash == 0 ? run->hash : jrt_fold(log->hash, run->hash);
+    log->hash = log->hash == 0 ? run->hash : jrt_hash_add(log->hash, run->hash);
     switch (end) {
     case JRT_WORLD_REFUSED: break;
     case JRT_WORLD_DIED: judge_death(run, log); break;
     case JRT_WORLD_STUCK: fail(log, JANUS_FAILING_DEADLOCK, "no task or thread can go on"); break;
     case JRT_WORLD_TOO_LONG:
         fail(log, JANUS_FAILING_STEPS, "the program did not end within %llu steps",
-             (unsigned long long)trial->steps_max);
+             (unsigned long long)trial->max_steps);
         break;
     case JRT_WORLD_TOO_LATE:
         fail(log, JANUS_FAILING_TIME, "the program did not end within %llu ms of simulated time",
@@ -174,7 +174,7 @@ bool jrt_trial_run(struct jrt_trial *trial)
 {
     struct jrt_world_run run = {.strategy = &trial->decider->strategy,
                                 .spare = trial->spare,
-                                .steps_max = trial->steps_max,
+                                .max_steps = trial->max_steps,
                                 .time_max_ns = trial->time_max_ns,
                                 .main = run_scheduler,
                                 .argument = trial};

@@ -56,6 +56,8 @@ _Unwind_Reason_Code jrt_ctx_personality(int version, _Unwind_Action actions,
                    "pthread_cancel)");
         thread->on_exit();
     }
+    /* Without a catcher, only a forced walk comes here after the search. */
+    jrt_debug_invariant("exit-exception", (actions & (_UA_SEARCH_PHASE | _UA_FORCE_UNWIND)) != 0);
     if (actions & _UA_SEARCH_PHASE) return _URC_FATAL_PHASE1_ERROR; /* [exit-exception] */
     return _URC_CONTINUE_UNWIND;
 }

@@ -109,17 +109,17 @@ static uint64_t next_id(janus_fiber_pool *pool, struct jrt_shard *shard)
 /* Counts one more fiber if there is a limit. Returns false if the limit is reached. */
 static bool count_in(janus_fiber_pool *pool)
 {
-    if (pool->fibers_max == 0) return true;
+    if (pool->max_fibers == 0) return true;
     size_t live = jrt_load_relaxed(&pool->live); /* relaxed: a count that guards no memory. */
     do {
-        if (live >= pool->fibers_max) return false;
+        if (live >= pool->max_fibers) return false;
     } while (!jrt_cas_relaxed(&pool->live, &live, live + 1)); /* relaxed: a count. */
     return true;
 }
 
 static void count_out(janus_fiber_pool *pool)
 {
-    if (pool->fibers_max == 0) return;
+    if (pool->max_fibers == 0) return;
     /* relaxed: a count, as in count_in. */
     jrt_fetch_sub_relaxed(&pool->live, (size_t)1);
 }

@@ -61,10 +61,10 @@ struct janus_fiber_pool {
     janus_signal_mode signal_mode;
     bool              scrub, measure;
     unsigned          stack_class;
-    size_t            fibers_max; /* 0: no limit */
+    size_t            max_fibers; /* 0: no limit */
 
     _Atomic(uint64_t) ids_given; /* shards take blocks of ids from here */
-    _Atomic(size_t)   live;      /* fibers; counted only if there is a fibers_max */
+    _Atomic(size_t)   live;      /* fibers; counted only if there is a max_fibers */
 
     struct jrt_depot   depot;
     struct jrt_records records;

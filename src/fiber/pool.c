@@ -70,7 +70,7 @@ static janus_status open_rooms(janus_fiber_pool *pool, const janus_fiber_pool_op
 {
     const struct jrt_depot_options stacks = {.guard = options->guard,
                                              .guard_bytes = options->guard_bytes,
-                                             .mappings_max = options->guard_mappings_max,
+                                             .mappings_max = options->max_guard_mappings,
                                              .idle_bytes = options->idle_stack_bytes};
     janus_status                   status = jrt_depot_init(&pool->depot, &stacks);
     if (status != JANUS_OK) return status;
@@ -104,7 +104,7 @@ janus_status janus_fiber_pool_create(const janus_fiber_pool_options *given, janu
     pool->scrub = options.scrub;
     pool->measure = options.measure;
     pool->stack_class = jrt_pool_stack_class(options.stack_bytes);
-    pool->fibers_max = options.fibers_max;
+    pool->max_fibers = options.max_fibers;
     status = open_rooms(pool, &options);
     if (status != JANUS_OK) {
         free(pool);

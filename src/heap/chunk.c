@@ -34,9 +34,9 @@ static void give_back(struct jrt_chunk *list)
     for (struct jrt_chunk *chunk; (chunk = pop(&list)) != NULL;) free(chunk);
 }
 
-void jrt_heap_depot_init(struct jrt_heap_depot *depot, size_t bytes_max)
+void jrt_heap_depot_init(struct jrt_heap_depot *depot, size_t max_bytes)
 {
-    *depot = (struct jrt_heap_depot){.bytes_max = bytes_max / JRT_CHUNK_KINDS};
+    *depot = (struct jrt_heap_depot){.max_bytes = max_bytes / JRT_CHUNK_KINDS};
     (void)pthread_mutex_init(&depot->lock, NULL);
 }
 
@@ -60,7 +60,7 @@ static void shed(struct jrt_heap_cache *cache, unsigned kind, uint32_t keep)
     if (depot != NULL) (void)jrt_lock(&depot->lock);
     for (; cache->count[kind] > keep; cache->count[kind]--) {
         struct jrt_chunk *chunk = pop(&cache->idle[kind]);
-        if (depot != NULL && depot->bytes[kind] + jrt_chunk_bytes(kind) <= depot->bytes_max) {
+        if (depot != NULL && depot->bytes[kind] + jrt_chunk_bytes(kind) <= depot->max_bytes) {
             depot->bytes[kind] += jrt_chunk_bytes(kind);
             push(&depot->idle[kind], chunk);
         } else {

@@ -50,7 +50,7 @@ struct jrt_heap_depot {
     pthread_mutex_t   lock; /* guards the rest */
     struct jrt_chunk *idle[JRT_CHUNK_KINDS];
     size_t            bytes[JRT_CHUNK_KINDS];
-    size_t            bytes_max; /* of each kind */
+    size_t            max_bytes; /* of each kind */
 };
 
 /* One for each worker. One thread uses it at a time. Holds up to about 2.5 MiB. */
@@ -61,8 +61,8 @@ struct jrt_heap_cache {
     uint64_t               opened; /* heaps opened so far, for their cookies */
 };
 
-/* Keeps at most `bytes_max`, a quarter of it in chunks of each size. */
-void jrt_heap_depot_init(struct jrt_heap_depot *depot, size_t bytes_max);
+/* Keeps at most `max_bytes`, a quarter of it in chunks of each size. */
+void jrt_heap_depot_init(struct jrt_heap_depot *depot, size_t max_bytes);
 
 /* Returns everything to the system. No cache may use the depot afterwards. */
 void jrt_heap_depot_fini(struct jrt_heap_depot *depot);

@@ -140,6 +140,18 @@ static size_t next_sweep(size_t idle, size_t carved)
     return next > JRT_SWEEP_MIN ? next : JRT_SWEEP_MIN;
 }
 
+/* The bytes on the free lists. */
+static size_t bytes_on_lists(const struct jrt_heap *heap)
+{
+    size_t bytes = 0;
+    for (unsigned grade = 0; grade < JRT_CLASSES; grade++) {
+        for (void *b = heap->free[grade]; b != NULL; b = jrt_block_next(b)) {
+            bytes += jrt_strides[grade];
+        }
+    }
+    return bytes;
+}
+
 void jrt_heap_sweep(struct jrt_heap *heap, struct jrt_heap_cache *cache)
 {
     bool quiet;
@@ -158,4 +170,5 @@ void jrt_heap_sweep(struct jrt_heap *heap, struct jrt_heap_cache *cache)
         }
     }
     heap->sweep_at = next_sweep(heap->idle, carved);
+    jrt_debug_invariant("heap-idle", heap->idle == bytes_on_lists(heap) && heap->idle <= carved);
 }

@@ -237,6 +237,17 @@ static void tell(const struct crowd *crowd, int first, int last,
     tell_one(&nodes[first], false, line, subject);
 }
 
+/* Whether the way leads from `first` to `last`. */
+static bool is_way(const struct crowd *crowd, int first, int last)
+{
+    while (last != first && last != NOBODY && crowd->nodes[last].colour == ON_THE_WAY) {
+        int before = crowd->nodes[last].before;
+        if (before != NOBODY && crowd->nodes[before].after != last) return false;
+        last = before;
+    }
+    return last == first;
+}
+
 static unsigned search(struct crowd *crowd, struct node **sorted,
                        void (*line)(void *subject, const char *text), void *subject)
 {
@@ -250,6 +261,7 @@ static unsigned search(struct crowd *crowd, struct node **sorted,
                 crowd->nodes[at].colour = DONE;
                 at = crowd->nodes[at].before;
             } else if (crowd->nodes[next].colour == ON_THE_WAY) {
+                jrt_debug_invariant("cycle-search", is_way(crowd, next, at));
                 tell(crowd, next, at, line, subject);
                 told++;
             } else if (crowd->nodes[next].colour == UNSEEN) {

@@ -270,6 +270,8 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
         }
         if (node != &n->children && !text->full) {
             struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
+            /* relaxed: under the lock. */
+            jrt_debug_invariant("dump-peek", jrt_load_relaxed(&task->linked));
             put_task(text, task, depth * 2 + 1);
             struct jrt_nursery *below = descend(text, task, depth + 1);
             node = below != NULL ? NULL : node->next;
@@ -280,6 +282,8 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
         put_rest(text, n, depth * 2 + 1);
         jrt_nursery_unlock(n);
         if (n == root) return;
+        /* relaxed: under the lock of the nursery above. */
+        jrt_debug_invariant("dump-walk", jrt_load_relaxed(&n->registered));
         struct jrt_task      *owner = n->owner;
         struct jrt_list_node *next = n->link.next;
         if (next != &owner->nurseries && !text->full) { /* the owner's next nursery */

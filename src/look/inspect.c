@@ -132,7 +132,7 @@ janus_status janus_task_inspect_current(janus_task_info *out)
 
 /* Nurseries. */
 
-/* [nursery-parent]  The parent is the nursery that was current when n was opened. */
+/* The parent of a nursery: the nursery that was current when n was opened. */
 static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
 {
     if (jrt_nursery_outer(n) != NULL) return jrt_nursery_outer(n);
@@ -151,9 +151,9 @@ janus_status janus_nursery_inspect(janus_nursery *nursery, janus_nursery_info *o
         .reason = (janus_cancel_reason)jrt_load_relaxed(&n->reason), /* relaxed: after the state. */
         .policy = (janus_policy)n->policy,
         .max_children = n->limited ? n->max_children : 0, /* [nursery-ready] */
-        .stack_bytes = n->scheduler->depot->classes[jrt_birth_class(n->birth)].promised_bytes,
+        .stack_bytes = n->scheduler->depot->classes[jrt_initial_class(n->initial)].promised_bytes,
         .owner = n->owner != NULL ? jrt_task_id(n->owner) : 0,
-        .parent = handle_of(parent_of(n)), /* [nursery-parent] */
+        .parent = handle_of(parent_of(n)),
     };
     jrt_name_again(info.name, sizeof info.name, jrt_nursery_name(n));
     jrt_nursery_lock(n);

@@ -40,6 +40,7 @@ static int compare(const void *a, const void *b)
 
 void jrt_places_collect(struct jrt_places *places)
 {
+    jrt_debug_invariant("place-list", jrt_locks_held() == 0);
     jrt_places_teller *teller = jrt_load_acquire(&jrt_places_here); /* acquire: its table. */
     *places = (struct jrt_places){.count = 0};
     if (teller != NULL) places->list = jrt_malloc(PLACES_MAX * sizeof *places->list);

@@ -62,6 +62,17 @@ static void give_room(janus_scheduler *scheduler, struct jrt_terms *terms,
     }
 }
 
+/* Whether all terms that must count a task have counted one. */
+static bool is_counted(const struct jrt_terms *terms)
+{
+    for (; terms != NULL; terms = terms->outer) {
+        bool counts = (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) != 0;
+        /* relaxed: the caller's own count is in it. */
+        if (counts && jrt_load_relaxed(&terms->use.tasks) == 0) return false;
+    }
+    return true;
+}
+
 /* Takes room in all terms that count it, [terms-count]. On any error it takes none, and *full names
  * the terms without room. */
 static janus_status take_room(struct jrt_terms *terms, janus_scheduler *scheduler,
@@ -85,6 +96,7 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
         uint64_t used = jrt_load_relaxed(&at->use.tasks);
         return jrt_trouble(status, JANUS_COMPONENT_NONE, used, used);
     }
+    jrt_debug_invariant("terms-count", is_counted(terms));
     return JANUS_OK;
 }
 
@@ -114,14 +126,14 @@ void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
 
 /* Takes the child's share, [terms-energy]. */
 static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
-                               struct jrt_entry *out)
+                               struct jrt_admission *out)
 {
     struct jrt_terms *terms = n->terms;
     janus_scheduler  *scheduler = n->scheduler;
     bool              implicit = is_implicit(terms, scheduler);
     janus_component   lacks = JANUS_COMPONENT_NONE;
     janus_budget      most = terms != NULL ? terms->task_budget : scheduler->task_budget;
-    *out = (struct jrt_entry){.account = NULL};
+    *out = (struct jrt_admission){.account = NULL};
     if (terms != NULL && terms->account != NULL) {
         out->share = most;
         if (want != NULL) out->share = implicit ? *want : janus_budget_min(*want, most);
@@ -149,12 +161,12 @@ static janus_status take_entry(struct jrt_nursery *n, const janus_budget *want,
                        granted);
 }
 
-void jrt_entry_return(const struct jrt_entry *entry)
+void jrt_admission_return(const struct jrt_admission *admission)
 {
-    if (entry->split) {
-        jrt_account_unsplit(entry->account, &entry->booked);
-    } else if (entry->account != NULL) {
-        jrt_account_settle(entry->account, &entry->booked, &entry->booked);
+    if (admission->split) {
+        jrt_account_unsplit(admission->account, &admission->booked);
+    } else if (admission->account != NULL) {
+        jrt_account_settle(admission->account, &admission->booked, &admission->booked);
     }
 }
 
@@ -277,11 +289,13 @@ bool jrt_nursery_may_cancel(const struct jrt_nursery *n)
     const struct jrt_worker *worker = jrt_worker_self();
     const struct jrt_task   *task = canceller(worker);
     if (task == NULL || n->owner == task || jrt_nursery_is_mine(n)) return true;
-    return may_cancel_from_below(n, task) && !breaks_out(n, worker);
+    bool may = may_cancel_from_below(n, task) && !breaks_out(n, worker);
+    jrt_debug_invariant("cancel-right", !may || !keeps_right(n));
+    return may;
 }
 
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
-                                  const janus_budget *want, struct jrt_entry *out)
+                                  const janus_budget *want, struct jrt_admission *out)
 {
     janus_scheduler *scheduler = n->scheduler;
     janus_status     status = JANUS_OK;

@@ -81,7 +81,10 @@ static enum jrt_guarded_end call_counted(const struct jrt_callback *callback,
     int64_t result, fuel = jrt_fuel_get();
     if (callback->ledger != NULL) jrt_fuel_set(CALLBACK_OPS);
     enum jrt_guarded_end end = jrt_call_guarded(call, (void *)(uintptr_t)callback, stack, &result);
-    if (callback->ledger != NULL) jrt_fuel_set(fuel);
+    if (callback->ledger != NULL) {
+        jrt_debug_invariant("callback-account", jrt_fuel_get() <= CALLBACK_OPS);
+        jrt_fuel_set(fuel);
+    }
     return end;
 }
 
@@ -109,6 +112,7 @@ static void call_plain(const struct jrt_callback *callback)
     enum jrt_guarded_end    end = call_counted(callback, stack);
     jrt_debug_invariant("callback-plain", jrt_thread_self() == thread && thread->worker == NULL);
     if (callback->ledger != NULL) {
+        jrt_debug_invariant("callback-hold", holder == NULL || thread->holder != holder);
         jrt_holder_thread_over();
         thread->holder = holder;
     }

@@ -5,7 +5,7 @@
  * A task's capability is asked when it makes a handle. Afterwards the handle is enough for every
  * task, as with channels. So revoking a capability stops new handles, and live ones go on.
  *
- * A handle counts as a channel does, by [terms-count] and [ration-pool]. Under a capability it
+ * A handle counts as a channel does, by [terms-count] and [channel-pool]. Under a capability it
  * counts for the terms that bound one, and for all terms around those that bound one themselves.
  * Without a capability it counts in every pool around, or outside of pools against the scheduler's
  * limit. A handle that needs no right also counts there, even where nothing is implicit. So every

@@ -175,7 +175,7 @@ struct jrt_holder *jrt_holder_make(struct jrt_worker *worker)
     if (holder == NULL) return NULL;
     begin(holder, worker != NULL ? worker->current : NULL);
     if (worker != NULL) {
-        worker->current->touched = true;
+        worker->current->dirty = true;
         jrt_store_release(&worker->current->record.holder, holder); /* release: what begin wrote. */
         return holder;
     }

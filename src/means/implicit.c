@@ -54,9 +54,9 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     scheduler->max_handles = handles != 0 ? handles : most->net.max_handles;
     scheduler->max_processes = processes != 0 ? processes : most->process.max_processes;
     scheduler->task_budget = defaults->spawn.task_budget;
-    scheduler->budget_max = janus_budget_limits_to_budget(&defaults->budget);
+    scheduler->max_budget = janus_budget_limits_to_budget(&defaults->budget);
     if (options->task_budget != NULL) scheduler->task_budget = *options->task_budget;
-    if (options->budget_max != NULL) scheduler->budget_max = *options->budget_max;
+    if (options->max_budget != NULL) scheduler->max_budget = *options->max_budget;
     scheduler->exhaustion = (uint8_t)options->exhaustion;
     if (options->exhaustion == 0) scheduler->exhaustion = (uint8_t)policy_of(options->profile);
     scheduler->yield_interval =

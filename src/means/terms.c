@@ -11,7 +11,7 @@
  *   all terms around those that hold one themselves. A sandbox of ten tasks inside a limit of
  *   fifty takes ten of the fifty. Tasks that were started without a capability count against the
  *   scheduler's limit (limit.c). Channels count in the same way, with channel capabilities
- *   (ration.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
+ *   (channels.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
  *   keep the terms, and terms keep the terms around them.
  *
  * [terms-inside]  A task spawns only where all its own restrictions hold. These are those of its
@@ -73,7 +73,7 @@ bool jrt_terms_wanted(const janus_nursery_options *options)
 {
     struct jrt_caps caps = caps_of(options);
     return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
-           options->scope || options->backend != 0 || options->threads_max != 0 ||
+           options->scope || options->backend != 0 || options->max_threads != 0 ||
            !none_given(&caps);
 }
 
@@ -183,7 +183,7 @@ janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_term
         return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_BUDGET, right, JANUS_NO_BUDGET_CAP);
     }
     *out = *amount;
-    return janus_budget_clamp(out, scheduler->budget_max) ? JANUS_CLAMPED : JANUS_OK;
+    return janus_budget_clamp(out, scheduler->max_budget) ? JANUS_CLAMPED : JANUS_OK;
 }
 
 janus_status jrt_terms_budget(const struct jrt_task *task, uint32_t right,
@@ -259,10 +259,10 @@ static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *schedule
 
 /* Takes a share of exactly `amount`. Without a pool, the bank makes it. */
 static janus_component take_share(struct jrt_terms *terms, janus_scheduler *scheduler,
-                                  const janus_budget *amount, struct jrt_entry *out)
+                                  const janus_budget *amount, struct jrt_admission *out)
 {
     bool root = terms->account == NULL;
-    *out = (struct jrt_entry){
+    *out = (struct jrt_admission){
         .share = *amount, .booked = jrt_share_booked(amount), .account = terms->account};
     if (!root) { /* an unlimited component gets what the pool has left */
         struct jrt_account_books books;
@@ -301,20 +301,20 @@ static uint64_t live_bytes(struct jrt_purse *purse)
  * every scope would be a new life. */
 static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, bool cancelled)
 {
-    struct jrt_task *task = n->owner;
-    struct jrt_entry entry;
+    struct jrt_task     *task = n->owner;
+    struct jrt_admission admission;
     if (task == NULL || (terms->bound & 1u << JANUS_CAP_KIND_SPAWN) == 0) return JANUS_INVALID;
     if (cancelled || task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
     janus_budget amount = terms->task_budget;
     if (amount.memory > aside->left.memory) amount.memory = aside->left.memory;
-    if (take_share(terms, n->scheduler, &amount, &entry) != JANUS_COMPONENT_NONE) {
+    if (take_share(terms, n->scheduler, &amount, &admission) != JANUS_COMPONENT_NONE) {
         return JANUS_BUDGET_EXHAUSTED;
     }
-    struct jrt_purse *purse = jrt_purse_make(task, &entry);
+    struct jrt_purse *purse = jrt_purse_make(task, &admission);
     if (purse == NULL) {
-        jrt_entry_return(&entry);
+        jrt_admission_return(&admission);
         return JANUS_NO_MEMORY;
     }
     terms->scope = true;
@@ -413,7 +413,7 @@ static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *schedu
     const janus_backend backend = JANUS_BACKEND_THREADED;
     if (terms->backend != backend) return JANUS_INVALID;
     janus_status status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_CONFIGURE);
-    if (status == JANUS_OK) terms->threads_max = max;
+    if (status == JANUS_OK) terms->max_threads = max;
     return status;
 }
 
@@ -436,8 +436,8 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->argument = options->on_exhausted_argument;
     }
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
-    if (status == JANUS_OK && options->threads_max != 0) {
-        status = set_threads(terms, n->scheduler, options->threads_max);
+    if (status == JANUS_OK && options->max_threads != 0) {
+        status = set_threads(terms, n->scheduler, options->max_threads);
     }
     if (status == JANUS_OK && options->budget != NULL) {
         bool hard = n->owner != NULL && n->owner->purse != NULL && n->owner->purse->hard;

@@ -13,7 +13,7 @@
 
 #include <janusrt/grant.h>
 
-struct jrt_entry;
+struct jrt_admission;
 struct jrt_purse;
 
 enum { JRT_KINDS = JANUS_CAP_KINDS };
@@ -48,8 +48,8 @@ struct jrt_terms {
     bool                      owns_account;
     uint8_t                   exhaustion;   /* janus_exhaustion */
     uint8_t                   backend;      /* janus_backend */
-    uint32_t                  threads_max;  /* live children with their own thread; 0: no limit */
-    _Atomic(uint32_t)         threads;      /* with threads_max or a pool: threads here and below */
+    uint32_t                  max_threads;  /* live children with their own thread; 0: no limit */
+    _Atomic(uint32_t)         threads;      /* with max_threads or a pool: threads here and below */
     janus_on_exhausted       *on_exhausted; /* NULL: no function is called */
     void                     *argument;
     bool                      scope; /* the owner uses the scope's purse; its own is aside */
@@ -124,7 +124,7 @@ struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 /* Asks the capability, takes room and takes the share before a child is started in n. `want` is the
  * child's own budget; NULL: the terms'. On any error nothing happened. */
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
-                                  const janus_budget *want, struct jrt_entry *out);
+                                  const janus_budget *want, struct jrt_admission *out);
 
 /* Asks the budget capability of terms for `amount`. Terms NULL: the scheduler's. */
 janus_status jrt_terms_request(janus_scheduler *scheduler, const struct jrt_terms *terms,
@@ -137,7 +137,7 @@ janus_budget jrt_share_booked(const janus_budget *share);
 janus_status jrt_terms_outside(void);
 
 /* Returns the share of a child that was not started. jrt_terms_leave must follow. */
-void jrt_entry_return(const struct jrt_entry *entry);
+void jrt_admission_return(const struct jrt_admission *admission);
 
 /* Returns the room of a child of n that has ended, or was not started. */
 void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker);
@@ -178,7 +178,7 @@ janus_status jrt_terms_deny_at(janus_scheduler *scheduler, const struct jrt_cap_
 janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker *worker);
 
 /* Counts one more channel with this buffer. *out are the terms that count it. They exist until the
- * channel is gone, even if the scheduler ends before. In ration.c. */
+ * channel is gone, even if the scheduler ends before. In channels.c. */
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);

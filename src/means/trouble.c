@@ -145,9 +145,9 @@ static const char *table_advice(enum jrt_table table)
 {
     static const char *const texts[JRT_TABLES] = {
         [JRT_TABLE_BLOCKING] = "Wait until some calls end, or raise "
-                               "janus_scheduler_options.blocking_queue_max.",
+                               "janus_scheduler_options.max_blocking_queue.",
         [JRT_TABLE_THREADS] =
-            "Wait until some children end, or raise threads_max of the nursery or "
+            "Wait until some children end, or raise max_threads of the nursery or "
             "the scheduler.",
         [JRT_TABLE_CAPS] = "Release unused capabilities, or raise "
                            "janus_scheduler_options.max_derived_caps.",

@@ -94,6 +94,7 @@ void jrt_wards_collect(struct jrt_purse *purse)
     purse->wards.returned = 0;
     jrt_unlock(&lock);
     purse->left.memory = janus_units_add(purse->left.memory, bytes);
+    jrt_debug_invariant("ward-bytes", purse->left.memory <= purse->granted.memory);
 }
 
 /* Takes one ward off its list; false: the list is empty. If the ward must end, out->end is set. */

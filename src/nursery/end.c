@@ -15,12 +15,12 @@
 
 #include <stdlib.h>
 
-/* Whether a taken child can simply be called. It must be of this nursery, have nothing special, and
+/* Whether a taken child can simply be called. It must be of this nursery, have no flag set, and
  * not be cancelled. */
 static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_task *child)
 {
     const janus_scheduler *scheduler = n->scheduler;
-    if (jrt_unlikely(child->nursery != n || child->beginning != scheduler->birth)) return false;
+    if (jrt_unlikely(child->nursery != n || child->beginning != scheduler->initial)) return false;
     uint64_t epoch = jrt_load_acquire(&scheduler->cancels);  /* acquire: [cancel-epoch]. */
     return jrt_likely(jrt_load_relaxed(&n->clean) == epoch); /* relaxed: [cancel-epoch]. */
 }
@@ -101,7 +101,7 @@ static inline bool is_over_fast(struct jrt_nursery *n)
 {
     if (n->local != 0) return false;
     /* acquire: children that were counted there and ended. */
-    if (jrt_load_acquire(&n->pending) != JRT_NURSERY_BIAS || n->special != 0) return false;
+    if (jrt_load_acquire(&n->pending) != JRT_NURSERY_BIAS || n->any_flag != 0) return false;
     return jrt_load_relaxed(&n->plain) == 0; /* relaxed: nothing follows. */
 }
 
@@ -142,7 +142,7 @@ janus_status jrt_nursery_end(struct jrt_nursery *n, janus_nursery_result *out)
     janus_status status = janus_nursery_await_with((janus_nursery *)(void *)n, out);
     if (status == JANUS_STATE) return status;
     jrt_nursery_disarm(n);
-    jrt_shield_uncover(n);
+    jrt_shield_nursery_leave(n);
     /* acquire: pairs with jrt_nursery_register; all children are gone. */
     if (jrt_load_acquire(&n->registered)) {
         unregister(n);

@@ -64,7 +64,7 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
                         const void *const *frames, unsigned frame_count)
 {
     jrt_panicked(message);
-    task->touched = true;
+    task->dirty = true;
     if (task->panic != JANUS_PANIC_KIND_NONE)
         return; /* a panic of a defer does not replace the first */
     task->panic = (uint8_t)kind;
@@ -100,7 +100,7 @@ static janus_status run_defers(struct jrt_task *task)
 /* Cleans up after the task's call has ended. The task is still current and may wait. */
 static void clean_up(struct jrt_task *task, enum jrt_ending how)
 {
-    task->ending = task->touched = true;
+    task->ending = task->dirty = true;
     note_panic(task, how);
     int64_t result = task->landing.result; /* defers have results of their own */
     if (how == JRT_ENDED_UNWOUND) result = JANUS_CANCELLED;
@@ -153,7 +153,8 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
  */
 void jrt_task_drop_argument(struct jrt_task *task)
 {
-    void (*drop)(void *) = task->touched ? task->drop : NULL;
+    void (*drop)(void *) = task->dirty ? task->drop : NULL;
+    jrt_debug_invariant("ending-drop", !jrt_task_began(task));
     if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
 }
 
@@ -164,7 +165,7 @@ struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *tas
     jrt_count(&worker->stats.tasks_cancelled);
     jrt_task_drop_argument(task); /* before the result, which replaces the argument */
     task->landing.result = JANUS_CANCELLED;
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
     jrt_nursery_follow(task->nursery);
     jrt_nursery_child_done(worker, task, below);
     return worker;
@@ -184,7 +185,7 @@ static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_ta
     }
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     /* relaxed: its own. */
-    if (jrt_unlikely(task->touched) && jrt_load_relaxed(&task->record.holder) != NULL) {
+    if (jrt_unlikely(task->dirty) && jrt_load_relaxed(&task->record.holder) != NULL) {
         jrt_holder_end(worker, task);
     }
     worker->current = below;
@@ -232,10 +233,10 @@ janus_status jrt_task_cancelled_only(struct jrt_task *task)
     if (jrt_task_only_in_scope(task)) {
         struct jrt_nursery *scope = jrt_task_cancelled_scope(task);
         jrt_scopes_tell(task, scope);
-        jrt_nursery_fold(scope); /* others see at once whether its children have ended */
+        jrt_nursery_merge(scope); /* others see at once whether its children have ended */
         return JANUS_CANCELLED;
     }
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
     /* Found further up: the nurseries between are cancelled, too. */
     jrt_nursery_follow(task->nursery);
     jrt_scopes_tell(task, NULL);

@@ -57,8 +57,8 @@ static bool count_up(_Atomic(uint32_t) *count, uint32_t max)
  * alone, so a full pool refuses nobody in another. */
 static uint32_t threads_limit(const janus_scheduler *scheduler, const struct jrt_terms *terms)
 {
-    if (terms->threads_max != 0) return terms->threads_max;
-    return terms->owns_account ? scheduler->threads_max : 0;
+    if (terms->max_threads != 0) return terms->max_threads;
+    return terms->owns_account ? scheduler->max_threads : 0;
 }
 
 static bool in_pool(const struct jrt_terms *terms)
@@ -80,7 +80,7 @@ static void threads_give(const janus_scheduler *scheduler, struct jrt_terms *ter
 static janus_status threads_take(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
-    uint32_t         max = scheduler->threads_max;
+    uint32_t         max = scheduler->max_threads;
     bool             pooled = in_pool(n->terms);
     if (!pooled && !count_up(&scheduler->threads, max)) {
         return jrt_trouble_full(JANUS_FULL, JRT_TABLE_THREADS, NULL, max, max);
@@ -222,7 +222,7 @@ janus_status jrt_launch_prepare(struct jrt_launch *launch, struct jrt_nursery *n
     janus_backend backend =
         n->terms != NULL ? (janus_backend)n->terms->backend : JANUS_BACKEND_COOPERATIVE;
     if (jrt_backend_on_workers(backend)) return JANUS_OK;
-    const struct jrt_entry implicit = {.share = n->scheduler->task_budget};
+    const struct jrt_admission implicit = {.share = n->scheduler->task_budget};
     if (task->purse == NULL && jrt_purse_make(task, &implicit) == NULL) return JANUS_NO_MEMORY;
     if (backend == JANUS_BACKEND_THREADED) return prepare_seat(launch, n, task);
     return prepare_blocking(launch, n, worker, task);

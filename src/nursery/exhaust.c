@@ -99,7 +99,7 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     janus_scheduler *scheduler = task->nursery->scheduler;
     if (lacks == JANUS_COMPONENT_MEMORY || lacks == JANUS_COMPONENT_SPAWN_COUNT) return false;
     uint64_t portion = janus_budget_get(&scheduler->task_budget, lacks);
-    uint64_t most = janus_budget_get(&scheduler->budget_max, lacks);
+    uint64_t most = janus_budget_get(&scheduler->max_budget, lacks);
     if (portion > most) portion = most;
     if (portion == 0 || needs > most) return false;
     if (portion < needs) portion = needs; /* at once: 2^60 in portions would take for ever */
@@ -267,7 +267,7 @@ __attribute__((noreturn)) static void run_out(struct jrt_task *task)
 
 __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
 {
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
     task->purse->dismissed = true;
     (void)jrt_purse_clean_up(task);
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);

@@ -69,7 +69,7 @@ static struct jrt_terms *terms_at(const struct jrt_fork *fork)
 {
     if (fork->around != NULL) return fork->around->terms;
     const struct jrt_task  *task = fork->task;
-    const struct jrt_purse *purse = task->touched ? task->purse : NULL;
+    const struct jrt_purse *purse = task->dirty ? task->purse : NULL;
     if (purse != NULL && purse->terms != NULL) return purse->terms;
     return task->nursery->terms;
 }
@@ -105,7 +105,7 @@ static bool allowed(const struct jrt_fork *fork, const struct jrt_worker *worker
     if (!is_around_open(fork)) return false;
     struct jrt_task        *task = fork->task;
     const struct jrt_terms *terms = terms_at(fork);
-    const struct jrt_purse *purse = task->touched ? task->purse : NULL;
+    const struct jrt_purse *purse = task->dirty ? task->purse : NULL;
     bool                    pooled = terms != NULL && terms->account != NULL;
     /* relaxed: only the task writes it, and it lies on this strand. */
     if (jrt_load_relaxed(&task->shield) > 0 || task->ending) return false;
@@ -136,7 +136,7 @@ struct jrt_nursery *jrt_fork_open(struct jrt_fork *fork, struct jrt_worker *work
         free(n);
         return NULL;
     }
-    n->birth = fork->task->birth & ~UINT32_C(0xff); /* the task's lane, stack and mode; READY */
+    n->initial = fork->task->initial & ~UINT32_C(0xff); /* the task's lane, stack and mode; READY */
     /* A piece of a task with a larger stack pays for its own, [spawn-stack]. */
     n->on_terms = n->terms != NULL || fork->task->stack_class > n->scheduler->stack_class;
     fork->nursery = n;
@@ -163,7 +163,7 @@ static int64_t run_second(void *argument)
     piece->task = jrt_task_id(task);
     if (piece->local != NULL) {
         task->local = piece->local;
-        task->touched = true;
+        task->dirty = true;
     }
     int64_t result = piece->entry(piece->argument);
     piece->result = result;
@@ -177,7 +177,7 @@ static enum jrt_division split_both(struct jrt_fork *fork, struct jrt_worker *wo
     struct jrt_both_piece *piece = (struct jrt_both_piece *)(void *)n;
     piece->entry = fork->second;
     piece->argument = fork->argument;
-    piece->local = fork->task->touched ? fork->task->local : NULL;
+    piece->local = fork->task->dirty ? fork->task->local : NULL;
     piece->result = JRT_NOT_RETURNED;
     piece->task = 0;
     fork->piece = piece;
@@ -243,7 +243,7 @@ __attribute__((cold, noreturn)) static void panic_too(const janus_panic_detail *
         janus_panic(panic->message[0] != 0 ? panic->message : "a parallel call panicked");
     }
     jrt_panicked("its stack overflowed: spawn it with a larger stack_bytes");
-    task->touched = true;
+    task->dirty = true;
     if (task->panic == JANUS_PANIC_KIND_NONE) {
         task->fault_data = panic->fault_address;
         task->fault_code = panic->code_address;

@@ -9,9 +9,9 @@
  * [nursery-count]  A nursery counts the children that have not ended. Children that the owner
  *   started and ran in place are counted by the owner alone, in `local`, without atomics. All
  *   others are counted in `pending`. It begins with a large bias, so that it cannot reach zero
- *   before the owner has added `local`. Closing folds: it adds `local` and takes the bias away.
- *   From then on zero means that all children have ended, and exactly one operation brings it
- *   there.
+ *   before the owner has added `local`. Closing merges the counts: it adds `local` and takes the
+ *   bias away. From then on zero means that all children have ended, and exactly one operation
+ *   brings it there.
  *
  * [nursery-closing]  An owner that waits closes the nursery first. If no other thread is involved,
  *   the owner only sets a mark of its own. The step from Open to Closing would cost a locked
@@ -103,16 +103,16 @@ static void finish(struct jrt_nursery *n)
 }
 
 /* The owner's part of [nursery-count]. */
-static void fold(struct jrt_nursery *n)
+static void merge(struct jrt_nursery *n)
 {
-    if (n->folded) return;
-    n->folded = true;
+    if (n->merged) return;
+    n->merged = true;
     int64_t change = n->local - bias;
     /* acq_rel: what ended children wrote comes before the final state. */
     if (jrt_fetch_add_acq_rel(&n->pending, change) + change == 0) finish(n);
 }
 
-void jrt_nursery_fold(struct jrt_nursery *n) { fold(n); }
+void jrt_nursery_merge(struct jrt_nursery *n) { merge(n); }
 
 /*
  * [nursery-obey]  A child that returns CANCELLED has obeyed, and has not failed, if a call or a
@@ -126,13 +126,14 @@ static bool has_obeyed(struct jrt_task *task)
         return false;
     bool scope = task->saw_cancel || jrt_nursery_cancelled_above(task->nursery);
     if (!scope && !jrt_task_is_singled(task)) return false;
-    task->saw_cancel = task->touched = true;
+    task->saw_cancel = task->dirty = true;
     return true;
 }
 
 static bool is_failure(const struct jrt_task *task, bool obeyed)
 {
     if (task->panic != JANUS_PANIC_KIND_NONE) return true;
+    jrt_debug_invariant("nursery-obey", !obeyed || task->saw_cancel);
     return task->landing.result < 0 && !obeyed;
 }
 
@@ -163,7 +164,7 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
     jrt_nursery_lock(n);
     if (jrt_load_relaxed(&task->linked)) { /* relaxed, both: locked. */
         jrt_list_remove(&task->sibling);
-        task->touched = true;                    /* the third cache line is still not clean */
+        task->dirty = true;                      /* the third cache line is still not clean */
         jrt_store_relaxed(&task->linked, false); /* relaxed: nobody visits it, [cancel-single]. */
     }
     if (task->joinable) {
@@ -196,14 +197,14 @@ static void wipe(struct jrt_task *task)
 {
     if (task->panic == JANUS_PANIC_KIND_EXPLICIT) free((void *)(uintptr_t)task->fault_data);
     if (task->owns_name) free((void *)(uintptr_t)task->name);
-    size_t from = offsetof(struct jrt_task, special);
+    size_t from = offsetof(struct jrt_task, any_flag);
     memset((char *)task + from, 0, sizeof *task - from);
 }
 
 /* Frees the record of a child that was joined, or that nobody can join. */
 void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, struct jrt_task *task)
 {
-    if (task->special != 0) wipe(task);
+    if (task->any_flag != 0) wipe(task);
     jrt_task_free(scheduler, worker, task);
 }
 
@@ -218,7 +219,7 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
                             const struct jrt_task *below)
 {
     struct jrt_nursery *n = task->nursery;
-    bool                in_place = below != NULL && below == n->owner && !n->folded;
+    bool                in_place = below != NULL && below == n->owner && !n->merged;
     jrt_debug_invariant("nursery-seen", !was_seen_over(n));
     jrt_debug_invariant("ending-open", task->innermost == NULL);
     bool cancelled = has_obeyed(task);
@@ -227,24 +228,26 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
      * a token, or its supervisor, ends alone. */
     if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);
     struct jrt_runner *runner = NULL;
-    if (jrt_unlikely(task->touched && task->purse != NULL)) {
+    if (jrt_unlikely(task->dirty && task->purse != NULL)) {
         runner = jrt_launch_ended(task);
         jrt_purse_close(worker, task);
     }
     if (jrt_unlikely(worker->trace != NULL)) jrt_note_complete(worker, task);
     jrt_task_move(task, cancelled ? JANUS_TASK_STATE_CANCELLED : JANUS_TASK_STATE_COMPLETED);
     bool free_record = true;
-    if (jrt_unlikely(n->on_terms)) { /* before the report: a joiner may use the child's room */
+    /* Before the report, because a joiner may use the child's room. The scheduler's room comes
+     * first: a spawn that gets room in the nursery needs both. */
+    if (jrt_unlikely(n->on_terms)) {
         jrt_terms_leave(n, worker);
     } else {
         jrt_quota_give(&worker->quota);
     }
+    if (jrt_unlikely(n->limited)) jrt_room_give(n);
     /* relaxed: set only while the task waits, which it no longer does. */
     if (jrt_unlikely(jrt_load_relaxed(&task->linked) || task->joinable)) {
         free_record = take_off(n, task);
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
-    if (jrt_unlikely(n->limited)) jrt_room_give(n);
     if (jrt_unlikely(runner != NULL)) jrt_runner_tell(runner);
     if (jrt_likely(in_place)) {
         jrt_debug_invariant("nursery-count", n->local > 0);
@@ -271,7 +274,7 @@ static struct jrt_task *take_child(struct jrt_nursery *n, struct jrt_worker *wor
 struct jrt_worker *jrt_nursery_run_children(struct jrt_nursery *n, struct jrt_worker *worker,
                                             struct jrt_task *owner)
 {
-    if (n->folded || worker->thread->current != NULL) return worker; /* or in a fiber of its own */
+    if (n->merged || worker->thread->current != NULL) return worker; /* or in a fiber of its own */
     int error = *worker->error_at;                                   /* [task-errno] */
     while (n->local > 0) {
         struct jrt_task *child = take_child(n, worker);
@@ -370,7 +373,7 @@ janus_status janus_nursery_await_with(janus_nursery *nursery, janus_nursery_resu
     jrt_nursery_begin_waiting(n);
     if (task != NULL) (void)jrt_nursery_run_children(n, worker, task);
     if (!is_final(jrt_nursery_state(n))) {
-        fold(n);
+        merge(n);
         if (task != NULL) {
             if (!jrt_task_is_clean(task) && jrt_nursery_cancelled_above(n)) {
                 (void)jrt_nursery_cancel(n, jrt_task_reason_below(task));
@@ -397,7 +400,7 @@ janus_status janus_nursery_close(janus_nursery *nursery)
     if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
     if (!begin_closing(n)) return JANUS_STATE;
-    fold(n);
+    merge(n);
     return JANUS_OK;
 }
 
@@ -405,7 +408,7 @@ janus_status jrt_nursery_cancel_called(struct jrt_nursery *n, janus_cancel_reaso
 {
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_CANCEL);
     if (!jrt_nursery_may_cancel(n) || !jrt_nursery_cancel(n, reason)) return JANUS_STATE;
-    if (jrt_nursery_is_mine(n)) fold(n); /* it may be empty */
+    if (jrt_nursery_is_mine(n)) merge(n); /* it may be empty */
     return JANUS_OK;
 }
 

@@ -62,7 +62,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
                      void *argument, const char *name);
 
 /* Adds the owner's own count, so that the last child can make the nursery final. */
-void jrt_nursery_fold(struct jrt_nursery *n);
+void jrt_nursery_merge(struct jrt_nursery *n);
 
 /* Notes that the count reached zero while the owner lends it, [nursery-lend]; under the lock. */
 void jrt_nursery_emptied_locked(struct jrt_nursery *n);
@@ -97,7 +97,8 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
 /* Waits until jrt_terms_take_child, which returned TASK_LIMIT or was not called, takes a child.
  * Returns its status, or CANCELLED, DEADLOCK, NO_MEMORY; TASK_LIMIT if the caller cannot wait. In
  * wish.c. */
-janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out);
+janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want,
+                           struct jrt_admission *out);
 
 /* Whether other spawns already wait for room under the scheduler's limit. */
 bool jrt_wish_is_behind(const struct jrt_nursery *n);

@@ -19,7 +19,7 @@
 
 #include <stdlib.h>
 
-_Static_assert(offsetof(struct jrt_nursery, terms) == offsetof(struct jrt_nursery, special) + 8,
+_Static_assert(offsetof(struct jrt_nursery, terms) == offsetof(struct jrt_nursery, any_flag) + 8,
                "a pair");
 _Static_assert(offsetof(struct jrt_nursery, error) == offsetof(struct jrt_nursery, local) + 16,
                "a pair");
@@ -89,7 +89,7 @@ janus_status janus_nursery_set_deadline(janus_nursery *nursery, uint64_t deadlin
 static inline void init(struct jrt_nursery *n, janus_scheduler *scheduler)
 {
     n->scheduler = scheduler;
-    jrt_clear(&n->special, 1);                        /* and no terms */
+    jrt_clear(&n->any_flag, 1);                       /* and no terms */
     jrt_clear(&n->local, 1);                          /* and the next word: not ready */
     jrt_store_relaxed(&n->pending, JRT_NURSERY_BIAS); /* relaxed: nobody knows it yet. */
 }
@@ -102,9 +102,9 @@ static inline void init_owned(struct jrt_nursery *n, janus_scheduler *scheduler,
     n->owner = owner;
     jrt_store_relaxed(&n->outer, outer); /* relaxed: nobody knows it yet. */
     n->inside = inside;
-    jrt_debug_invariant("nursery-nested", inside >= 0 && inside <= scheduler->nesting_max);
+    jrt_debug_invariant("nursery-nested", inside >= 0 && inside <= scheduler->max_nesting);
     /* Zeros mean: Open, no reason, CANCEL_ON_ERROR, not covered. */
-    n->beginning = (uint64_t)scheduler->birth << 32;
+    n->beginning = (uint64_t)scheduler->initial << 32;
     /* relaxed: what is clean for the owner is clean here, [cancel-epoch]. */
     jrt_store_relaxed(&n->clean, jrt_load_relaxed(&owner->nursery->clean));
 }
@@ -117,7 +117,7 @@ static inline void init_owned(struct jrt_nursery *n, janus_scheduler *scheduler,
  *   nursery below a sorted one is not among those around it.
  *
  * [nursery-nested]  Calls of a task look at its open nurseries, and so do cancels by others. So a
- *   task has at most options.nesting_max of them open. The nurseries of parallel calls do not
+ *   task has at most options.max_nesting of them open. The nurseries of parallel calls do not
  *   count: the stack bounds them. `inside` says how many more nurseries the owner may open inside
  *   this one. If a nursery is unsorted, or on terms, LOOK is subtracted from its `inside`. So one
  *   word tells janus_nursery_open whether it must look at more.
@@ -148,7 +148,7 @@ static void look_inside(struct jrt_nursery *n)
 /* The number of nurseries that a task may still open inside `inner`; NULL: it has none open. */
 static int64_t inside_of(const struct jrt_nursery *inner, const janus_scheduler *scheduler)
 {
-    if (inner == NULL) return scheduler->nesting_max;
+    if (inner == NULL) return scheduler->max_nesting;
     return inner->inside > -LOOK / 2 ? inner->inside : inner->inside + LOOK;
 }
 
@@ -188,14 +188,15 @@ static void init_root(struct jrt_nursery *n, janus_scheduler *scheduler)
     n->owner = NULL;
     n->outer = NULL;
     n->terms = scheduler->terms;
-    n->beginning = (uint64_t)scheduler->birth << 32;
+    n->beginning = (uint64_t)scheduler->initial << 32;
     jrt_store_relaxed(&n->clean, (uint64_t)0); /* relaxed, both: nobody knows it yet. */
     jrt_store_relaxed(&n->joined, 0u);         /* relaxed: as above. */
     n->thread = jrt_thread_self();
     jrt_store_relaxed(&n->called, false); /* relaxed: as above. */
 }
 
-_Static_assert(offsetof(struct jrt_nursery, birth) == offsetof(struct jrt_nursery, beginning) + 4 &&
+_Static_assert(offsetof(struct jrt_nursery, initial) ==
+                       offsetof(struct jrt_nursery, beginning) + 4 &&
                    __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "the beginning");
 
@@ -204,7 +205,7 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     if (options->stack_bytes != 0) {
         unsigned class = jrt_pool_stack_class(options->stack_bytes);
         if (class >= JRT_STACK_CLASSES) return JANUS_INVALID;
-        n->birth = jrt_birth(class);
+        n->initial = jrt_initial(class);
     }
     n->policy = (uint8_t)options->policy;
     n->max_children = options->max_children;
@@ -232,7 +233,7 @@ static janus_status set_terms(struct jrt_nursery *n, const janus_nursery_options
         status = jrt_terms_inherit(n);
     }
     /* Children with larger stacks pay for them, [spawn-stack]. */
-    n->on_terms = n->terms != NULL || jrt_birth_class(n->birth) > n->scheduler->stack_class;
+    n->on_terms = n->terms != NULL || jrt_initial_class(n->initial) > n->scheduler->stack_class;
     if (n->owner != NULL && n->terms != NULL) look_inside(n);
     return status;
 }
@@ -247,10 +248,10 @@ static janus_status open_with(struct jrt_nursery *n, struct jrt_task *owner,
     bool cancelled =
         options.scope && owner != NULL && jrt_task_cancel_reason(owner) != JANUS_CANCEL_REASON_NONE;
     janus_status status = set_options(n, &options);
-    if (status == JANUS_OK && owner != NULL) status = jrt_shield_cover(n, owner);
+    if (status == JANUS_OK && owner != NULL) status = jrt_shield_nursery(n, owner);
     if (status == JANUS_OK) {
         status = set_terms(n, &options, cancelled);
-        if (status != JANUS_OK) jrt_shield_uncover(n);
+        if (status != JANUS_OK) jrt_shield_nursery_leave(n);
     }
     if (status != JANUS_OK) jrt_nursery_disarm(n);
     /* Only now, because this may end the task: no timer may be left of the nursery. */
@@ -324,7 +325,7 @@ bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker)
     return true;
 }
 
-/* Whether a touched task is in a shield, or was given terms. */
+/* Whether a dirty task is in a shield, or was given terms. */
 static inline bool is_on_more(const struct jrt_task *owner)
 {
     const struct jrt_purse *purse = owner->purse;
@@ -343,11 +344,11 @@ JRT_HOT janus_status janus_nursery_open(janus_nursery               *nursery,
     struct jrt_nursery *inner = owner->innermost;
     janus_scheduler    *scheduler = worker->scheduler;
     int64_t             inside;
-    if (owner->touched && jrt_unlikely(is_on_more(owner))) return open_slow(n, NULL);
+    if (owner->dirty && jrt_unlikely(is_on_more(owner))) return open_slow(n, NULL);
     if (jrt_unlikely(n == NULL)) return open_slow(n, NULL);
     if (inner == NULL) {
         if (jrt_unlikely(owner->nursery->terms != NULL)) return open_slow(n, NULL);
-        inside = scheduler->nesting_max;
+        inside = scheduler->max_nesting;
     } else {
         inside = inner->inside;
         if (jrt_unlikely((uintptr_t)n >= (uintptr_t)inner)) return open_slow(n, NULL);

@@ -51,7 +51,9 @@ void jrt_purse_bear(struct jrt_task *task)
     } else if (!jrt_purse_refuel(purse)) {
         end_for_good(task);
     }
-    (void)jrt_fuel_one();
+    bool paid = jrt_fuel_one();
+    jrt_debug_invariant("cancel-patience", paid);
+    (void)paid;
 }
 
 /*

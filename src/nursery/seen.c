@@ -2,10 +2,10 @@
 /*
  * What any caller sees of a nursery: its state and its result.
  *
- * [nursery-seen]  A nursery that another task cancels stays Cancelling until its owner folds.
- *   Meanwhile the owner may compute, or wait elsewhere. So other askers count for themselves: a
- *   Cancelling nursery without a child is Cancelled. They read `local`, which the owner writes,
- *   with these orders:
+ * [nursery-seen]  A nursery that another task cancels stays Cancelling until its owner merges the
+ *   counts. Meanwhile the owner may compute, or wait elsewhere. So other askers count for
+ *   themselves: a Cancelling nursery without a child is Cancelled. They read `local`, which the
+ *   owner writes, with these orders:
  *    owner     counts a child it starts, light fence, looks at the state; takes the count back
  *              unless it is Open
  *    asker     finds Cancelling, heavy fence, reads `local`, heavy fence, reads `pending`
@@ -94,6 +94,6 @@ janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
     jrt_stack_check(); /* [stack-reserve] */
     jrt_point();
     if (jrt_nursery_state(n) == JANUS_NURSERY_STATE_CANCELLING && jrt_nursery_is_mine(n))
-        jrt_nursery_fold(n);
+        jrt_nursery_merge(n);
     return jrt_nursery_seen(n);
 }

@@ -49,11 +49,11 @@ static inline janus_status count_in(struct jrt_nursery *n)
     return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
 }
 
-/* Whether a record has nothing but zeros from `special` on. */
+/* Whether a record has nothing but zeros from `any_flag` on. */
 static bool is_clean(const struct jrt_task *task)
 {
     static const struct jrt_task zeros;
-    size_t                       from = offsetof(struct jrt_task, special);
+    size_t                       from = offsetof(struct jrt_task, any_flag);
     return memcmp((const char *)task + from, (const char *)&zeros + from, sizeof zeros - from) == 0;
 }
 
@@ -68,13 +68,14 @@ static inline void fill(struct jrt_task *task, struct jrt_nursery *n, janus_entr
     task->argument = argument;
     task->nursery = n;
     task->site = site;
-    task->beginning = n->birth; /* `special` stays 0 */
+    task->beginning = n->initial; /* `any_flag` stays 0 */
+    jrt_debug_invariant("spawn-high", n->internal || task->lane == JRT_LANE_NORMAL);
 }
 
 /* Counts a child of a task's nursery, [nursery-count]. */
 static void count_one(struct jrt_nursery *n, const struct jrt_worker *worker)
 {
-    if (worker != NULL && worker->current == n->owner && !n->folded) {
+    if (worker != NULL && worker->current == n->owner && !n->merged) {
         n->local++;
     } else {
         /* relaxed: a living child starts it, so the count cannot reach zero here. */
@@ -107,7 +108,7 @@ static bool enter(struct jrt_nursery *n, struct jrt_worker *worker)
 /* Undoes `enter`, on the same worker and before anything else. */
 static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
 {
-    if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->folded) {
+    if (n->owner != NULL && worker != NULL && worker->current == n->owner && !n->merged) {
         n->local--;
     } else {
         jrt_nursery_count_off(n);
@@ -115,11 +116,11 @@ static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
 }
 
 /* What a spawn has taken before the child exists. */
-struct birth {
-    struct jrt_entry  entry;
-    struct jrt_terms *terms; /* with_cap; NULL: none */
-    bool              all;   /* the first task, without limits */
-    uint64_t          stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
+struct taken {
+    struct jrt_admission admission;
+    struct jrt_terms    *terms; /* with_cap; NULL: none */
+    bool                 all;   /* the first task, without limits */
+    uint64_t             stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
 };
 
 /* The price of a child's stack under these options. */
@@ -128,23 +129,23 @@ static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_optio
     const struct jrt_stack_class *classes = n->scheduler->depot->classes;
     unsigned                      usual = n->scheduler->stack_class;
     unsigned class = options->stack_bytes != 0 ? jrt_pool_stack_class(options->stack_bytes)
-                                               : jrt_birth_class(n->birth);
+                                               : jrt_initial_class(n->initial);
     if (jrt_likely(class <= usual)) return 0;
     return (classes[class].promised_bytes - classes[usual].promised_bytes) / JRT_STACK_FACTOR;
 }
 
 /* Whether the taken share pays for the stack. If not, the share goes back. */
 static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_options *options,
-                                 struct birth *birth)
+                                 struct taken *taken)
 {
-    const struct jrt_entry *entry = &birth->entry;
-    birth->stack = stack_price(n, options);
+    const struct jrt_admission *admission = &taken->admission;
+    taken->stack = stack_price(n, options);
     uint64_t memory =
-        entry->account != NULL ? entry->share.memory : n->scheduler->task_budget.memory;
-    if (jrt_likely(birth->stack <= memory)) return JANUS_OK;
-    jrt_entry_return(entry);
+        admission->account != NULL ? admission->share.memory : n->scheduler->task_budget.memory;
+    if (jrt_likely(taken->stack <= memory)) return JANUS_OK;
+    jrt_admission_return(admission);
     jrt_terms_leave(n, jrt_worker_self());
-    return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, birth->stack, memory);
+    return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, taken->stack, memory);
 }
 
 static uint64_t cap_bits(const janus_cap *cap)
@@ -163,7 +164,7 @@ static bool shows_cap(const janus_spawn_options *options)
 
 /* with_cap: makes terms for the child. */
 static janus_status narrow(struct jrt_nursery *n, const janus_spawn_options *options,
-                           struct birth *birth)
+                           struct taken *taken)
 {
     const struct jrt_caps caps = {{[JANUS_CAP_KIND_SPAWN] = options->spawn_cap,
                                    [JANUS_CAP_KIND_BUDGET] = options->budget_cap,
@@ -172,37 +173,37 @@ static janus_status narrow(struct jrt_nursery *n, const janus_spawn_options *opt
                                    [JANUS_CAP_KIND_NET] = options->net_cap,
                                    [JANUS_CAP_KIND_FILE] = options->file_cap,
                                    [JANUS_CAP_KIND_PROCESS] = options->process_cap}};
-    return jrt_terms_narrow(n, &caps, &birth->terms);
+    return jrt_terms_narrow(n, &caps, &taken->terms);
 }
 
 /* Counts one more live child where there is a limit, and takes what it needs. */
 static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
-                         struct birth *birth)
+                         struct taken *taken)
 {
-    *birth = (struct birth){.terms = NULL};
-    janus_status status = shows_cap(options) ? narrow(n, options, birth) : JANUS_OK;
+    *taken = (struct taken){.terms = NULL};
+    janus_status status = shows_cap(options) ? narrow(n, options, taken) : JANUS_OK;
     if (status != JANUS_OK) return status;
     status = count_in(n);
     if (status == JANUS_OK) {
         /* After a wait for room, the task may be on another worker. */
         bool waits = options->when_full == JANUS_WHEN_FULL_WAIT;
         status = JANUS_TASK_LIMIT;
-        birth->entry.full = NULL;
+        taken->admission.full = NULL;
         if (!waits || !jrt_wish_is_behind(n)) {
-            status = jrt_terms_take_child(n, jrt_worker_self(), options->budget, &birth->entry);
+            status = jrt_terms_take_child(n, jrt_worker_self(), options->budget, &taken->admission);
         }
         if (status == JANUS_TASK_LIMIT && waits) {
-            status = jrt_wish_wait(n, options->budget, &birth->entry);
+            status = jrt_wish_wait(n, options->budget, &taken->admission);
         }
-        if (status == JANUS_OK) status = afford_stack(n, options, birth);
+        if (status == JANUS_OK) status = afford_stack(n, options, taken);
         if (status != JANUS_OK) {
             jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
-        } else if (birth->entry.account != NULL) {
+        } else if (taken->admission.account != NULL) {
             jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SHARE);
         }
         if (status != JANUS_OK && n->limited) jrt_room_give(n);
     }
-    if (status != JANUS_OK) jrt_terms_put(birth->terms);
+    if (status != JANUS_OK) jrt_terms_put(taken->terms);
     /* A wait was cancelled. Only now, because this may end the task: it holds no room. */
     struct jrt_task *task = status == JANUS_CANCELLED ? jrt_task_current() : NULL;
     return task != NULL ? jrt_task_cancelled_or_end(task) : status;
@@ -210,37 +211,37 @@ static janus_status take(struct jrt_nursery *n, const janus_spawn_options *optio
 
 /* Returns what a refused spawn has taken. */
 static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task,
-                   const struct birth *birth)
+                   const struct taken *taken)
 {
     if (task != NULL && task->purse != NULL) {
         task->purse->account = NULL; /* the share goes back as it came */
         jrt_purse_close(worker, task);
     } else {
-        jrt_terms_put(birth->terms);
+        jrt_terms_put(taken->terms);
     }
-    jrt_entry_return(&birth->entry);
+    jrt_admission_return(&taken->admission);
     if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
     jrt_terms_leave(n, worker);
     if (n->limited) jrt_room_give(n);
 }
 
 /* Gives the child its share and its terms, if it has any. */
-static bool endow(struct jrt_task *task, const struct birth *birth)
+static bool endow(struct jrt_task *task, const struct taken *taken)
 {
-    struct jrt_entry entry = birth->entry;
-    bool             plain = birth->terms == NULL && !birth->all && birth->stack == 0;
-    if (entry.account == NULL && plain) return true;
-    if (entry.account == NULL) entry.share = task->nursery->scheduler->task_budget;
-    if (birth->all) {
-        entry.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
-                                      JANUS_UNLIMITED, JANUS_UNLIMITED);
+    struct jrt_admission admission = taken->admission;
+    bool                 plain = taken->terms == NULL && !taken->all && taken->stack == 0;
+    if (admission.account == NULL && plain) return true;
+    if (admission.account == NULL) admission.share = task->nursery->scheduler->task_budget;
+    if (taken->all) {
+        admission.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
+                                          JANUS_UNLIMITED, JANUS_UNLIMITED);
     }
-    struct jrt_purse *purse = jrt_purse_make(task, &entry);
+    struct jrt_purse *purse = jrt_purse_make(task, &admission);
     if (purse == NULL) return false;
-    purse->terms = birth->terms;
-    jrt_debug_invariant("spawn-stack", purse->left.memory >= birth->stack);
-    purse->left.memory -= birth->stack;
-    purse->stack = birth->stack;
+    purse->terms = taken->terms;
+    jrt_debug_invariant("spawn-stack", purse->left.memory >= taken->stack);
+    purse->left.memory -= taken->stack;
+    purse->stack = taken->stack;
     return true;
 }
 
@@ -259,11 +260,11 @@ static void equip(struct jrt_task *task, const janus_spawn_options *options)
 {
     const struct jrt_worker *worker = jrt_worker_self();
     if (options->drop != NULL) {
-        task->touched = true;
+        task->dirty = true;
         task->drop = options->drop;
     }
     if (options->inherit_local && worker != NULL && worker->current != NULL) {
-        task->touched = true;
+        task->dirty = true;
         task->local = worker->current->local;
     }
     if (options->stack_bytes != 0) {
@@ -281,7 +282,7 @@ static bool christen(struct jrt_task *task, const char *given)
 {
     char name[JANUS_NAME_BYTES];
     if (jrt_likely(given == NULL)) return true;
-    task->touched = true;
+    task->dirty = true;
     task->name = given;
     if (given == first_name) return true;
     size_t length = jrt_name_copy(name, sizeof name, given);
@@ -294,7 +295,7 @@ static bool christen(struct jrt_task *task, const char *given)
 
 /* Starts a child with all that it needs. On any error, all of it is returned. */
 static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
-                                const janus_spawn_options *options, const struct birth *birth,
+                                const janus_spawn_options *options, const struct taken *taken,
                                 janus_task_id *out)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -302,7 +303,7 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
     janus_status       status = JANUS_OK;
     struct jrt_launch  launch;
     if (task != NULL) fill(task, n, entry, argument, options->site);
-    if (task == NULL || !endow(task, birth) || !christen(task, options->name))
+    if (task == NULL || !endow(task, taken) || !christen(task, options->name))
         status = JANUS_NO_MEMORY;
     if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
     if (status == JANUS_OK) {
@@ -311,7 +312,7 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
         if (status != JANUS_OK) leave(n, worker);
     }
     if (status != JANUS_OK) {
-        refuse(n, worker, task, birth);
+        refuse(n, worker, task, taken);
         return status;
     }
     if (out != NULL) {
@@ -336,11 +337,11 @@ static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argum
     look_at_stack();
     if (entry == NULL) return unpaid(JANUS_INVALID);
     if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return unpaid(JANUS_CLOSED);
-    struct birth birth;
+    struct taken taken;
     janus_status status = pay(n, jrt_worker_self());
-    if (status == JANUS_OK) status = take(n, options, &birth);
+    if (status == JANUS_OK) status = take(n, options, &taken);
     if (status != JANUS_OK) return unpaid(status);
-    return start_child(n, entry, argument, options, &birth, out);
+    return start_child(n, entry, argument, options, &taken, out);
 }
 
 /* Spawns from elsewhere than the owner, into a nursery that counts apart, or without a spare
@@ -374,6 +375,7 @@ enum { LEAF = true };
 static inline void make(struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n,
                         janus_entry *entry, void *argument, const janus_site *site)
 {
+    jrt_debug_invariant("terms-inside", !n->beyond);
     worker->free = jrt_task_next(task);
     worker->free_room++;
     fill(task, n, entry, argument, site);
@@ -500,7 +502,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
         return false;
     }
     fill(task, n, entry, argument, NULL);
-    task->touched = true;
+    task->dirty = true;
     task->name = name;
     count_one(n, worker);
     if (jrt_unlikely(worker->trace != NULL)) {
@@ -530,10 +532,10 @@ janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *a
 {
     struct jrt_nursery       *n = jrt_nursery_of(nursery);
     const janus_spawn_options options = {.name = first_name};
-    struct birth              birth = {.terms = NULL};
+    struct taken              taken = {.terms = NULL};
     if (n->terms == NULL) return spawn(n, entry, argument, &options, NULL);
-    birth.all = true;
-    return start_child(n, entry, argument, &options, &birth, NULL);
+    taken.all = true;
+    return start_child(n, entry, argument, &options, &taken, NULL);
 }
 
 /*

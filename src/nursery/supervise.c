@@ -4,16 +4,16 @@
  * is in exhaust.c.
  *
  * [nursery-lend]  An owner that waits for exhausted children must wake up when no child is left,
- *   and must be able to start more afterwards. So it lends its part of [nursery-count]: it folds,
+ *   and must be able to start more afterwards. So it lends its part of [nursery-count]: it merges,
  *   but the nursery stays Open. The child that takes the count to zero finds it Open, sets
  *   `emptied` under the lock and wakes the owner. Afterwards the owner takes its part back, under
  *   the lock: it adds the bias again. It finds one of these:
  *    children left        the count is not zero: no child is between count and lock
  *    zero, and emptied    the last child has set it and will not come back
  *    zero, not emptied    the last child is on its way to the lock: the owner lets it pass first
- *    final                it was cancelled meanwhile, and the last child ended it: folded for good
+ *    final                it was cancelled meanwhile, and the last child ended it: merged for good
  *   A nursery that was cancelled and emptied while it was lent is Cancelling with no child. The
- *   owner's next fold ends it, as any other.
+ *   owner's next merge ends it, as any other.
  */
 #include "cancel/cancel.h"
 #include "cancel/wait.h"
@@ -75,12 +75,12 @@ janus_task_id janus_supervisor_poll_exhausted(void)
     return child.task;
 }
 
-/* Lends the count. A nursery that is not Open is folded for good. */
+/* Lends the count. A nursery that is not Open is merged for good. */
 static void lend(struct jrt_nursery *n)
 {
-    bool again = n->folded;
-    jrt_nursery_fold(n);
-    if (!again) n->local = 0; /* after the fold, [nursery-seen] */
+    bool again = n->merged;
+    jrt_nursery_merge(n);
+    if (!again) n->local = 0; /* after the merge, [nursery-seen] */
 }
 
 void jrt_nursery_emptied_locked(struct jrt_nursery *n)
@@ -96,14 +96,14 @@ static bool take_back_locked(struct jrt_nursery *n)
     uint8_t       state = jrt_load_acquire(&n->state);  /* acquire: what led to it. */
     int64_t       left = jrt_load_acquire(&n->pending); /* acquire: what children wrote. */
     if (state == JANUS_NURSERY_STATE_CLOSING || state >= JANUS_NURSERY_STATE_CLOSED) return true;
-    jrt_debug_invariant("nursery-lend", n->folded && left < bias / 2);
+    jrt_debug_invariant("nursery-lend", n->merged && left < bias / 2);
     if (left == 0 && !n->emptied) return false;
     /* acq_rel: as every change of the count. */
     while (!jrt_cas_acq_rel(&n->pending, &left, left + bias)) {
         if (left == 0) return false;
     }
     n->emptied = false;
-    n->folded = false;
+    n->merged = false;
     return true;
 }
 
@@ -166,7 +166,7 @@ janus_status janus_nursery_wait_exhausted(janus_nursery *nursery, janus_exhauste
                                       .out = out};
     if (nursery == NULL || out == NULL) return JANUS_INVALID;
     if (task == NULL || !jrt_nursery_is_mine(n)) return JANUS_STATE;
-    bool lends = !n->folded;
+    bool lends = !n->merged;
     lend(n);
     janus_status status = jrt_wait(jrt_worker_self(), &supervisor.waiting);
     if (lends) take_back(n);

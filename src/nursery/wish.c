@@ -146,7 +146,8 @@ static bool can_wait(const struct jrt_nursery *n, const struct jrt_worker *worke
     return worker != NULL ? worker->scheduler == n->scheduler : jrt_nursery_is_mine(n);
 }
 
-janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want, struct jrt_entry *out)
+janus_status jrt_wish_wait(struct jrt_nursery *n, const janus_budget *want,
+                           struct jrt_admission *out)
 {
     janus_scheduler         *scheduler = n->scheduler;
     const struct jrt_worker *worker = jrt_worker_self();

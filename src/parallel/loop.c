@@ -81,7 +81,7 @@ static enum jrt_division split(struct jrt_fork *fork, struct jrt_worker *worker)
                             .begin = middle,
                             .end = loop->end,
                             .strip = loop->strip,
-                            .local = fork->task->touched ? fork->task->local : NULL};
+                            .local = fork->task->dirty ? fork->task->local : NULL};
     if (!jrt_fork_start(fork, worker, run_piece, piece, "part of a loop")) {
         return JRT_DIVISION_REFUSED;
     }
@@ -196,7 +196,7 @@ static int64_t run_piece(void *argument)
                                .strip = piece->strip};
     if (piece->local != NULL) {
         worker->current->local = piece->local;
-        worker->current->touched = true;
+        worker->current->dirty = true;
     }
     piece->task = jrt_task_id(worker->current);
     run_divisibly(&part, worker);

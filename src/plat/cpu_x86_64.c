@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/assert.h"
 #include "plat/peek.h"
 #include "plat/seam.h"
 
@@ -18,6 +19,8 @@ bool jrt_peek_recover(void *interrupted)
     greg_t     *registers = context->uc_mcontext.gregs;
     uintptr_t   pc = (uintptr_t)registers[REG_RIP];
     if (pc != (uintptr_t)jrt_peek_word_load && pc != (uintptr_t)jrt_peek_byte_load) return false;
+    /* The place to continue lies right behind one of the loads. */
+    jrt_debug_invariant("peek-fault", (uintptr_t)jrt_peek_done - (uintptr_t)jrt_peek_word_load < 8);
     registers[REG_RAX] = JRT_PEEK_NOTHING;
     registers[REG_RIP] = (greg_t)(uintptr_t)jrt_peek_done;
     return true;

@@ -173,9 +173,19 @@ static _Thread_local int locks_held;
 void jrt_locks_count(int more) { locks_held += more; }
 int  jrt_locks_held(void) { return jrt_world_now() == NULL ? locks_held : 0; }
 
+/* Whether the calling thread leaves signals to the program and gets its own faults. */
+static bool is_masked(void)
+{
+    sigset_t now;
+    if (pthread_sigmask(SIG_BLOCK, NULL, &now) != 0) return false;
+    return sigismember(&now, SIGTERM) == 1 && sigismember(&now, SIGUSR1) == 1 &&
+           sigismember(&now, SIGSEGV) == 0 && sigismember(&now, SIGPROF) == 0;
+}
+
 static void *thread_main(void *argument)
 {
     struct jrt_os_thread *thread = argument;
+    jrt_debug_invariant("thread-mask", is_masked());
     (void)pthread_setname_np(pthread_self(), thread->name);
     /* By default the kernel extends a timed sleep by up to 50 us, to save wake-ups. */
     (void)prctl(PR_SET_TIMERSLACK, 1000L, 0L, 0L, 0L);

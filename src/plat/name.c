@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plat/name.h"
 
+#include "base/assert.h"
 #include "plat/peek.h"
 
 #include <string.h>
@@ -67,6 +68,19 @@ static void fetch(unsigned char raw[4], const char *from)
     }
 }
 
+/* Whether text has only characters that may stand in a line, and a quote only in an escape. */
+static bool is_clean(const char *text, size_t bytes, bool quoted)
+{
+    for (size_t at = 0; at < bytes;) {
+        uint32_t character = 0;
+        unsigned length = decode((const unsigned char *)text + at, &character);
+        bool     escaped = quoted && character == '\\' && at + 1 < bytes;
+        if (length == 0 || !(escaped || is_plain(character, quoted))) return false;
+        at += escaped ? 2 : length;
+    }
+    return true;
+}
+
 /* Copies text and escapes every character that must not stand in a line. Escapes quotes only if
  * `quoted`. */
 static size_t copy(char *to, size_t size, const char *from, bool quoted)
@@ -94,6 +108,7 @@ static size_t copy(char *to, size_t size, const char *from, bool quoted)
         at += length;
     }
     to[used] = '\0';
+    jrt_debug_invariant("name-clean", used < size && is_clean(to, used, quoted));
     return used;
 }
 

@@ -115,7 +115,10 @@ extern _Atomic(uint32_t) jrt_fences_meeting;
 static inline void jrt_fences_full(void)
 {
     if (JRT_TSAN) {
-        (void)jrt_fetch_add_seq_cst(&jrt_fences_meeting, 0); /* seq_cst: [fence-meeting]. */
+        uint32_t met =
+            jrt_fetch_add_seq_cst(&jrt_fences_meeting, 0); /* seq_cst: [fence-meeting]. */
+        jrt_debug_invariant("fence-meeting", met == 0);
+        (void)met;
     } else {
         jrt_fence_seq_cst(); /* seq_cst: light and heavy promise it. */
     }

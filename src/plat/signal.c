@@ -16,6 +16,7 @@
  */
 #include "plat/signal.h"
 
+#include "base/assert.h"
 #include "base/atomic.h"
 #include "plat/seam.h"
 
@@ -42,7 +43,9 @@ static void ring(void)
     uint64_t one = 1;
     /* acquire: the eventfd was made before the handler was installed. The write fails only after
      * 2^64 signals. */
-    ssize_t written = write(jrt_load_acquire(&event), &one, sizeof one);
+    int     fd = jrt_load_acquire(&event);
+    ssize_t written = write(fd, &one, sizeof one);
+    jrt_debug_invariant("signal-event", fd >= 0 && written == (ssize_t)sizeof one);
     (void)written;
 }
 

@@ -217,9 +217,9 @@ static inline void *jrt_aligned_alloc(size_t alignment, size_t bytes)
     return jrt_fails(JRT_FAULT_MEMORY) ? NULL : aligned_alloc(alignment, bytes);
 }
 
-static inline char *jrt_strndup(const char *text, size_t bytes_max)
+static inline char *jrt_strndup(const char *text, size_t max_bytes)
 {
-    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : strndup(text, bytes_max);
+    return jrt_fails(JRT_FAULT_MEMORY) ? NULL : strndup(text, max_bytes);
 }
 
 #endif

@@ -3,6 +3,7 @@
 #include <janusrt/abi.h>
 
 #include "base/outside.h"
+#include "look/peek.h"
 #include "means/call.h"
 #include "means/ledger.h"
 #include "nursery/nursery.h"
@@ -67,6 +68,7 @@ static struct jrt_nursery *inherit_root(janus_scheduler *scheduler, bool *out_bu
         struct jrt_nursery *n = jrt_list_entry(node, struct jrt_nursery, link);
         if (!n->on_heap) continue;
         bool called = jrt_load_acquire(&n->called); /* acquire: what the call wrote. */
+        jrt_debug_invariant("shutdown-heir", jrt_peek_children(n) == 0);
         if (!called) found = n;
         *out_busy |= called;
     }

@@ -108,6 +108,7 @@ janus_status janus_await(janus_async *call, int64_t *out_number)
     janus_status  status = janus_join(async->nursery, async->task, &result);
     bool          ended = status == JANUS_CHILD_FAILED || status == JANUS_CHILD_CANCELLED;
     if (status != JANUS_OK && !ended) return status;
+    jrt_debug_invariant("async-value", !async->numbered || ended || result == 0);
     if (async->numbered && status == JANUS_OK) result = async->number;
     if (out_number != NULL) *out_number = result;
     return status;

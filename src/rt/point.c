@@ -154,6 +154,12 @@ static janus_status come_back(struct jrt_waiting *waiting, struct jrt_task *task
     return JANUS_OK;
 }
 
+static bool is_linked_and_awake(const struct jrt_task *task)
+{
+    uint32_t park = jrt_load_relaxed(&task->park); /* relaxed, both: its own. */
+    return jrt_load_relaxed(&task->linked) && (park & JRT_PARK_MASK) == JRT_AWAKE;
+}
+
 static janus_status wait_as_task(struct point *point, struct jrt_worker *worker, const char *reason,
                                  uint64_t deadline_ns)
 {
@@ -170,6 +176,7 @@ static janus_status wait_as_task(struct point *point, struct jrt_worker *worker,
         return jrt_task_cancelled_again(task);
     if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
     jrt_task_link(task);
+    jrt_debug_invariant("point-reason", is_linked_and_awake(task));
     jrt_store_release(&task->reason, reason); /* release: its bytes, [point-reason]. */
     return jrt_wait(worker, &visitor.waiting);
 }

@@ -85,12 +85,12 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     }
     if (jrt_pool_stack_class(options->stack_bytes) >= JRT_STACK_CLASSES) return JANUS_INVALID;
     if (options->idle_stack_bytes == 0) options->idle_stack_bytes = JANUS_IDLE_STACK_BYTES;
-    if (options->blocking_threads_max == 0) options->blocking_threads_max = 64;
-    if (options->blocking_extra_max == 0) options->blocking_extra_max = 256;
-    if (options->threads_max == 0) options->threads_max = 256;
+    if (options->max_blocking_threads == 0) options->max_blocking_threads = 64;
+    if (options->max_blocking_extra == 0) options->max_blocking_extra = 256;
+    if (options->max_threads == 0) options->max_threads = 256;
     if (options->max_derived_caps == 0) options->max_derived_caps = 1024;
-    if (options->nesting_max == 0) options->nesting_max = 1000;
-    if (options->blocking_queue_max == 0) options->blocking_queue_max = 65536;
+    if (options->max_nesting == 0) options->max_nesting = 1000;
+    if (options->max_blocking_queue == 0) options->max_blocking_queue = 65536;
     if (options->turn_ns == 0) options->turn_ns = JANUS_TURN_NS;
     if (options->turn_ns < turn_least_ns || options->turn_ns > turn_most_ns) return JANUS_INVALID;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
@@ -224,8 +224,8 @@ static janus_status open_all(janus_scheduler *scheduler, const janus_scheduler_o
     }
     scheduler->roster_open = jrt_roster_init(&scheduler->roster);
     if (!scheduler->roster_open) return JANUS_NO_MEMORY;
-    status = jrt_blocking_init(&scheduler->blocking, options->blocking_threads_max,
-                               options->blocking_extra_max, options->blocking_queue_max);
+    status = jrt_blocking_init(&scheduler->blocking, options->max_blocking_threads,
+                               options->max_blocking_extra, options->max_blocking_queue);
     if (status != JANUS_OK) return status;
     scheduler->blocking_open = true;
     scheduler->fault_open = jrt_fault_open();
@@ -281,12 +281,12 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->worker_count = options.worker_count;
     scheduler->profile = options.profile;
     scheduler->stack_class = jrt_pool_stack_class(options.stack_bytes);
-    scheduler->birth = jrt_birth(scheduler->stack_class);
+    scheduler->initial = jrt_initial(scheduler->stack_class);
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
     scheduler->turn_ns = options.turn_ns;
     scheduler->grace_ns = options.grace_ns;
-    scheduler->nesting_max = options.nesting_max;
+    scheduler->max_nesting = options.max_nesting;
     scheduler->on_panic = options.on_panic;
     scheduler->on_panic_argument = options.on_panic_argument;
     scheduler->quiet_panics = options.quiet_panics;
@@ -301,7 +301,7 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     pthread_mutex_init(&scheduler->threads_lock, NULL);
     pthread_mutex_init(&scheduler->seats_lock, NULL);
     jrt_list_init(&scheduler->seats);
-    scheduler->threads_max = options.threads_max;
+    scheduler->max_threads = options.max_threads;
     pthread_mutex_init(&scheduler->roots_lock, NULL);
     pthread_mutex_init(&scheduler->reach.lock, NULL);
     status = open_all(scheduler, &options);

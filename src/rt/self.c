@@ -75,7 +75,7 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     if (counted) task->purse->defers++;
     *defer = (struct jrt_defer){task->defers, function, argument};
     task->defers = defer;
-    task->touched = true;
+    task->dirty = true;
     return JANUS_OK;
 }
 
@@ -89,6 +89,6 @@ void **janus_task_local(void)
 {
     struct jrt_task *task = jrt_task_current();
     if (task == NULL) return NULL;
-    task->touched = true; /* the caller may write there */
+    task->dirty = true; /* the caller may write there */
     return &task->local;
 }

@@ -7,7 +7,7 @@
  *               withdraw                                           │ or ends after idle_ns
  *
  * A submit wakes the helper that went idle last, so that surplus helpers stay idle long enough to
- * end. If none is idle, the submit starts one, up to threads_max. If all are busy, the job waits. A
+ * end. If none is idle, the submit starts one, up to max_threads. If all are busy, the job waits. A
  * helper always takes the first job that may run, not the job whose submit woke it.
  *
  * [blocking-share]  a call that never returns keeps its thread, so no party may have all threads. A
@@ -15,10 +15,10 @@
  *   gets half, a second one half of the rest. An inner party sees as free what is free to the outer
  *   one, minus what the outer one runs. Jobs without a party have no share.
  *   Waiting jobs form a tree of lists. A search skips a party only if it runs at least one job. So
- *   a search skips at most threads_max + firsts_max parties on each level.
+ *   a search skips at most max_threads + firsts_max parties on each level.
  *
  * [blocking-first]  shares alone do not protect a party: seven parties together take 64 threads. So
- *   a party that runs nothing may begin one job on a thread above threads_max. The jobs without a
+ *   a party that runs nothing may begin one job on a thread above max_threads. The jobs without a
  *   party may do the same. Inner parties may do this only while the outer party runs fewer than
  *   FIRSTS_INSIDE jobs. Otherwise one party could divide itself and take any number of threads.
  *   There are at most firsts_max such threads.
@@ -87,14 +87,14 @@ struct jrt_blocking_helper {
 /* One more than can run: [blocking-spoilt]. */
 static size_t places(const struct jrt_blocking *blocking)
 {
-    return (size_t)blocking->threads_max + blocking->firsts_max + 1;
+    return (size_t)blocking->max_threads + blocking->firsts_max + 1;
 }
 
-janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
+janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned max_threads,
                                unsigned firsts_max, unsigned queue_max)
 {
-    jrt_demand(threads_max > 0, "a pool for blocking calls needs at least one thread");
-    *blocking = (struct jrt_blocking){.threads_max = threads_max,
+    jrt_demand(max_threads > 0, "a pool for blocking calls needs at least one thread");
+    *blocking = (struct jrt_blocking){.max_threads = max_threads,
                                       .firsts_max = firsts_max,
                                       .queue_max = queue_max,
                                       .idle_ns = default_idle_ns};
@@ -118,17 +118,17 @@ static void linger(void)
 
 /* Parties, [blocking-share]. */
 
-/* Whether one more thread may exceed threads_max, [blocking-first]. */
+/* Whether one more thread may exceed max_threads, [blocking-first]. */
 static bool has_first(const struct jrt_blocking *blocking)
 {
     return blocking->firsts < blocking->firsts_max;
 }
 
-/* How many of the first threads_max threads run nothing. Jobs above threads_max do not count. */
+/* How many of the first max_threads threads run nothing. Jobs above max_threads do not count. */
 static unsigned free_threads(const struct jrt_blocking *blocking)
 {
     unsigned busy = blocking->stats.running - blocking->firsts;
-    return busy < blocking->threads_max ? blocking->threads_max - busy : 0;
+    return busy < blocking->max_threads ? blocking->max_threads - busy : 0;
 }
 
 /* The first job in `party` that may run while `available` threads are free to it, or NULL. `first`:
@@ -217,13 +217,13 @@ static unsigned soon(const struct jrt_blocking *blocking, const struct jrt_block
 static bool may_begin(const struct jrt_blocking *blocking, const struct jrt_blocking_party *party)
 {
     uint64_t had = 0;
-    /* No share: any thread will do. An idle thread above threads_max may not run it. */
+    /* No share: any thread will do. An idle thread above max_threads may not run it. */
     if (party == NULL) return blocking->arriving < free_threads(blocking);
     for (; party != NULL; party = party->outer) had += party->running + soon(blocking, party);
     return had < free_threads(blocking);
 }
 
-/* Whether the job may begin on a thread above threads_max, [blocking-first]. */
+/* Whether the job may begin on a thread above max_threads, [blocking-first]. */
 static bool may_be_first(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
 {
     const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
@@ -236,10 +236,10 @@ static bool may_be_first(const struct jrt_blocking *blocking, const struct jrt_b
 
 static void summon(struct jrt_blocking *blocking);
 
-/* Whether the jobs below threads_max are no more than that. */
+/* Whether the jobs below max_threads are no more than that. */
 static bool stays_below(const struct jrt_blocking *blocking)
 {
-    return blocking->stats.running - blocking->firsts <= blocking->threads_max;
+    return blocking->stats.running - blocking->firsts <= blocking->max_threads;
 }
 
 /* Runs the next job. False: none may run. Drops the lock meanwhile. */
@@ -301,6 +301,8 @@ static void idle_remove(struct jrt_blocking *blocking, struct jrt_blocking_helpe
  * meanwhile. */
 static bool idle_wait(struct jrt_blocking *blocking, struct jrt_blocking_helper *helper)
 {
+    /* An arriving helper takes such a job. */
+    jrt_debug_invariant("blocking-chain", blocking->arriving > 0 || next_job(blocking) == NULL);
     idle_push(blocking, helper);
     jrt_unlock(&blocking->lock);
     uint64_t deadline_ns = jrt_clock_now_ns() + blocking->idle_ns;
@@ -349,7 +351,7 @@ static void summon(struct jrt_blocking *blocking)
         jrt_futex_wake(&woken->woken, 1);
     } else {
         /* If that fails, the job waits for a busy helper. */
-        (void)helper_start(blocking, blocking->threads_max + blocking->firsts_max);
+        (void)helper_start(blocking, blocking->max_threads + blocking->firsts_max);
     }
 }
 
@@ -359,7 +361,7 @@ static bool can_go(struct jrt_blocking *blocking, const struct jrt_blocking_help
     if (!helper->spoilt) return false;
     if (blocking->stats.queued == 0) return true;
     blocking->stats.threads--; /* for its successor: this one ends before the lock is dropped */
-    bool started = helper_start(blocking, blocking->threads_max + blocking->firsts_max);
+    bool started = helper_start(blocking, blocking->max_threads + blocking->firsts_max);
     blocking->stats.threads++;
     return started || blocking->stats.threads > 1;
 }
@@ -395,6 +397,14 @@ static bool has_room(const struct jrt_blocking *blocking, struct jrt_blocking_jo
     return true;
 }
 
+/* Whether the jobs that wait beside this one, which waits, are no more than allowed. */
+static bool waits_within(const struct jrt_blocking *blocking, const struct jrt_blocking_job *job)
+{
+    const struct jrt_blocking_party *party = job->party != NULL ? job->party : &blocking->all;
+    while (party->outer != NULL) party = party->outer;
+    return party->queued - soon(blocking, party) <= blocking->queue_max;
+}
+
 /* Wakes or starts a helper for a new job. False: the job must wait. */
 static bool call_helper(struct jrt_blocking *blocking, const struct jrt_blocking_job *job,
                         struct jrt_blocking_helper **out_woken)
@@ -404,7 +414,7 @@ static bool call_helper(struct jrt_blocking *blocking, const struct jrt_blocking
     if (!first && !may_begin(blocking, job->party)) return false;
     *out_woken = idle_pop(blocking);
     if (*out_woken != NULL) return true;
-    return helper_start(blocking, blocking->threads_max + (first ? blocking->firsts_max : 0));
+    return helper_start(blocking, blocking->max_threads + (first ? blocking->firsts_max : 0));
 }
 
 janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_blocking_job *job)
@@ -415,14 +425,18 @@ janus_status jrt_blocking_submit(struct jrt_blocking *blocking, struct jrt_block
     if (jrt_fails(JRT_FAULT_BLOCKING)) return JANUS_FULL;
     jrt_lock(&blocking->lock);
     jrt_demand(!blocking->stopping, "jrt_blocking_submit during jrt_blocking_fini");
-    if (!call_helper(blocking, job, &woken)) {
+    bool waits = !call_helper(blocking, job, &woken);
+    if (waits) {
         if (blocking->stats.threads == 0) {
             status = JANUS_NO_MEMORY;
         } else if (!has_room(blocking, job)) {
             status = JANUS_FULL;
         }
     }
-    if (status == JANUS_OK) enqueue(blocking, job);
+    if (status == JANUS_OK) {
+        enqueue(blocking, job);
+        jrt_debug_invariant("blocking-wait", !waits || waits_within(blocking, job));
+    }
     jrt_unlock(&blocking->lock);
     if (woken != NULL) jrt_futex_wake(&woken->woken, 1);
     return status;

@@ -39,7 +39,7 @@ struct jrt_blocking_job {
     const struct jrt_blocking_party *full;      /* out, if FULL: the party with the full queue, or
                                                  * NULL */
     unsigned                         waiting;   /* out: how many jobs wait there */
-    bool                             first;     /* the pool's: on a thread above threads_max */
+    bool                             first;     /* the pool's: on a thread above max_threads */
     struct jrt_blocking_item         item;      /* the pool's */
     bool spoilt; /* set by run: its thread must end, [exit-spoilt] in fiber/exit.c */
 };
@@ -56,7 +56,7 @@ struct jrt_blocking_stats {
 struct jrt_blocking_helper; /* one helper thread, blocking.c */
 
 struct jrt_blocking {
-    unsigned threads_max;
+    unsigned max_threads;
     unsigned firsts_max; /* threads beyond it, [blocking-first] */
     unsigned queue_max;  /* for each outermost party, [blocking-wait] */
     uint64_t idle_ns; /* an idle thread ends after this time; may be set before the first submit */
@@ -65,15 +65,15 @@ struct jrt_blocking {
     struct jrt_blocking_party   all;      /* the root; it counts jobs without a party */
     struct jrt_blocking_helper *helpers;  /* owned; most of them never started */
     struct jrt_blocking_helper *idle;     /* sleeping helpers, the last one first */
-    unsigned                    firsts;   /* jobs that run on threads above threads_max */
+    unsigned                    firsts;   /* jobs that run on threads above max_threads */
     unsigned                    arriving; /* started or woken, but not yet at the queue */
     bool                        stopping;
     struct jrt_blocking_stats   stats;
 };
 
-/* At most `threads_max` threads, at least 1, and `firsts_max` more for parties that run nothing. At
+/* At most `max_threads` threads, at least 1, and `firsts_max` more for parties that run nothing. At
  * most `queue_max` waiting jobs for each party. Starts no thread. OK, NO_MEMORY. */
-janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned threads_max,
+janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned max_threads,
                                unsigned firsts_max, unsigned queue_max);
 
 /* Waits for the running jobs and ends all threads. Nothing may be queued, and no thread may

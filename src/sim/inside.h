@@ -47,7 +47,7 @@ struct world {
     struct part          *left;  /* the part that was left last */
     uint32_t             *ready; /* owned; numbers of the parts that can run, for the strategy */
     uint32_t              entered;
-    uint64_t              now_ns, steps, steps_max;
+    uint64_t              now_ns, steps, max_steps;
     struct jrt_strategy  *strategy;
     struct jrt_strategy   walk; /* if no other strategy decides: */
     struct jrt_rng        random;

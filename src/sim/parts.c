@@ -75,6 +75,7 @@ static void go_to(struct world *world, struct part *to, bool for_good)
 {
     struct part *from = world->current;
     if (from == to) return;
+    int64_t fuel = jrt_fuel_get();
     jrt_sanitizer_adopt_thread(&from->context.sanitizer); /* whatever stack it is on */
     put_aside(from);
     put_back(to);
@@ -83,6 +84,8 @@ static void go_to(struct world *world, struct part *to, bool for_good)
     jrt_sanitizer_leave(&from->context.sanitizer, &to->context.sanitizer, for_good);
     (void)jrt_ctx_switch(&from->context.sp, to->context.sp, 0);
     jrt_part_arrive(world);
+    jrt_debug_invariant("sim-own", world->current == from && jrt_fuel_get() == fuel);
+    (void)fuel;
 }
 
 void jrt_part_save(struct world *world)
@@ -147,8 +150,8 @@ static uint32_t find_ready(struct world *world)
     return count;
 }
 
-/* If no part can run, advances the clock to the earliest deadline. False: there is no deadline. */
-static bool jump(struct world *world)
+/* The earliest deadline of a sleeping part; JRT_NEVER: no part has one. */
+static uint64_t earliest_deadline(const struct world *world)
 {
     uint64_t earliest = JRT_NEVER;
     for (uint32_t i = 0; i < world->count; i++) {
@@ -157,9 +160,17 @@ static bool jump(struct world *world)
             earliest = part->deadline_ns;
         }
     }
+    return earliest;
+}
+
+/* If no part can run, advances the clock to the earliest deadline. False: there is no deadline. */
+static bool jump(struct world *world)
+{
+    uint64_t earliest = earliest_deadline(world);
     if (earliest == JRT_NEVER) return false;
-    jrt_debug_invariant("sim-time", earliest >= world->now_ns);
-    world->now_ns = earliest;
+    uint64_t before = world->now_ns;
+    if (earliest > before) world->now_ns = earliest; /* it may have come at this very point */
+    jrt_debug_invariant("sim-time", world->now_ns >= before && world->now_ns >= earliest);
     if (world->run != NULL && world->now_ns - jrt_world_began_ns > world->run->time_max_ns) {
         jrt_world_give_up(world, JRT_WORLD_TOO_LATE);
     }
@@ -185,6 +196,7 @@ static bool words_changed(struct world *world)
 static void await_bell(struct world *world)
 {
     if (world->interface.closed) jrt_world_give_up(world, JRT_WORLD_STUCK);
+    jrt_debug_invariant("sim-outside", earliest_deadline(world) == JRT_NEVER);
     jrt_fetch_add_seq_cst(&jrt_bells, 1u); /* seq_cst: [bell]. */
     for (;;) {
         uint32_t heard = jrt_load_acquire(&jrt_bell); /* acquire: the changes before the ring. */
@@ -207,7 +219,7 @@ void jrt_world_schedule(struct world *world, bool must, bool for_good)
 {
     uint32_t      count = find_ready(world);
     struct part **ready = world->found;
-    if (++world->steps > world->steps_max) jrt_world_give_up(world, JRT_WORLD_TOO_LONG);
+    if (++world->steps > world->max_steps) jrt_world_give_up(world, JRT_WORLD_TOO_LONG);
     world->now_ns += point_ns; /* [sim-time] */
     while (count == 0) {
         if (!jump(world)) await_bell(world);

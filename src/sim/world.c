@@ -284,7 +284,7 @@ static struct world *make(void)
                                           .join = join,
                                           .net = &jrt_net_sim};
     world->now_ns = jrt_world_began_ns;
-    world->steps_max = UINT64_MAX;
+    world->max_steps = UINT64_MAX;
     world->walk.decide = walk;
     world->strategy = &world->walk;
     return world;
@@ -342,7 +342,7 @@ static struct world *make_for(struct jrt_world_run *run)
     struct world *world = make();
     if (world == NULL) return NULL;
     world->strategy = run->strategy;
-    world->steps_max = run->steps_max;
+    world->max_steps = run->max_steps;
     world->interface.closed = true;
     world->interface.spare = run->spare;
     world->interface.trace = run->trace;

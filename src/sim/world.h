@@ -3,7 +3,7 @@
 #ifndef JRT_SIM_WORLD_H
 #define JRT_SIM_WORLD_H
 
-#include "base/fold.h"
+#include "base/hash.h"
 #include "plat/world.h"
 
 #include <stddef.h>
@@ -52,7 +52,7 @@ static inline uint64_t jrt_world_hash(const struct jrt_world *world) { return wo
 /* Notes an event. The numbers must not depend on an address, or on anything outside the world. */
 static inline void jrt_world_note(struct jrt_world *world, uint64_t a, uint64_t b)
 {
-    world->hash = jrt_fold(jrt_fold(world->hash, a), b);
+    world->hash = jrt_hash_add(jrt_hash_add(world->hash, a), b);
 }
 
 /* Returns 1, 2, and so on: names for objects that have only an address. */
@@ -75,7 +75,7 @@ bool jrt_world_look(const struct jrt_world *world, uint32_t number, struct jrt_w
 struct jrt_world_run {
     struct jrt_strategy *strategy;
     struct jrt_spare    *spare;       /* shared with earlier and later worlds; NULL: alone */
-    uint64_t             steps_max;   /* limit of steps, */
+    uint64_t             max_steps;   /* limit of steps, */
     uint64_t             time_max_ns; /* and of simulated time */
     void                 (*main)(void *argument);
     void                *argument;

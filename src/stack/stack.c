@@ -81,6 +81,12 @@ static size_t eighth(size_t promised, size_t page)
     return (promised / 8 + page - 1) / page * page;
 }
 
+static bool has_eighth(const struct jrt_stack_class *class)
+{
+    size_t more = class->stack_bytes - class->promised_bytes;
+    return more >= class->promised_bytes / 8 && more >= jrt_page_bytes();
+}
+
 janus_status jrt_depot_init(struct jrt_depot *depot, const struct jrt_depot_options *options)
 {
     memset(depot, 0, sizeof *depot);
@@ -95,6 +101,7 @@ janus_status jrt_depot_init(struct jrt_depot *depot, const struct jrt_depot_opti
         if (bytes < page) bytes = page;
         jrt_stack_class_init(&depot->classes[i], bytes, options->shared ? eighth(bytes, page) : 0,
                              guard_for(bytes, options->guard_bytes, page));
+        jrt_debug_invariant("stack-eighth", !options->shared || has_eighth(&depot->classes[i]));
     }
     return JANUS_OK;
 }
@@ -407,7 +414,7 @@ void jrt_depot_stats(struct jrt_depot *depot, janus_scheduler_stacks_info *out)
     out->stacks_used = depot->given;
     out->stacks_idle = depot->idle;
     out->idle_bytes = depot->idle_bytes;
-    out->idle_bytes_max = depot->idle_max;
+    out->max_idle_bytes = depot->idle_max;
     out->stacks_marker = depot->carved[JANUS_GUARD_MARKER];
     out->stacks_mprotect = depot->carved[JANUS_GUARD_MPROTECT];
     out->stacks_canary = depot->carved[JANUS_GUARD_CANARY];

@@ -39,7 +39,10 @@ janus_status janus_once_call(janus_once *given, janus_entry *function, void *arg
     }
     janus_status status = jrt_mutex_lock(&once->mutex, &jrt_once_kind, JRT_NEVER);
     if (status != JANUS_OK) return jrt_sync_end(task, status);
-    if (!is_done(once)) result = function(argument);
+    if (!is_done(once)) {
+        result = function(argument);
+        jrt_debug_invariant("once-done", !is_done(once)); /* nobody else ran it meanwhile */
+    }
     if (result >= 0) jrt_store_release(&once->done, UINT64_C(1)); /* release: [once-done]. */
     status = jrt_mutex_unlock(&once->mutex);
     jrt_contract(status == JANUS_OK, "a function of janus_once_call returned on another thread");

@@ -6,18 +6,18 @@
 #include "task/state.h"
 #include "task/worker.h"
 
-/* Part of `pending` until the owner folds, [nursery-count]. */
+/* Part of `pending` until the owner merges, [nursery-count]. */
 #define JRT_NURSERY_BIAS (INT64_C(1) << 60)
 
 /* Both bytes of `ending`. */
 #define JRT_ENDING UINT16_C(0x0101)
 
 /* A nursery that was opened in a shield is shielded, too; [shield-nursery]. */
-enum jrt_cover {
-    JRT_COVER_NONE = 0,
-    JRT_COVER_FOR_GOOD,
-    JRT_COVER_UNTIL, /* until the shield's deadline */
-    JRT_COVER_OVER,  /* the deadline has passed */
+enum jrt_shielded {
+    JRT_SHIELDED_NONE = 0,
+    JRT_SHIELDED_FOR_GOOD,
+    JRT_SHIELDED_UNTIL, /* until the shield's deadline */
+    JRT_SHIELDED_OVER,  /* the deadline has passed */
 };
 
 /*
@@ -44,11 +44,11 @@ struct jrt_nursery {
     _Atomic(uint64_t) clean; /* [cancel-epoch] */
     union {
         struct {
-            _Atomic(uint8_t) state;  /* janus_nursery_state, [nursery-moves] */
-            _Atomic(uint8_t) reason; /* janus_cancel_reason; set before Cancelling */
-            uint8_t          policy; /* janus_policy */
-            _Atomic(uint8_t) cover;  /* enum jrt_cover: whether cancels from above stop here */
-            uint32_t         birth;  /* of a child that asks for nothing */
+            _Atomic(uint8_t) state;    /* janus_nursery_state, [nursery-moves] */
+            _Atomic(uint8_t) reason;   /* janus_cancel_reason; set before Cancelling */
+            uint8_t          policy;   /* janus_policy */
+            _Atomic(uint8_t) shielded; /* enum jrt_shielded: whether cancels from above stop here */
+            uint32_t         initial;  /* of a child that asks for nothing */
         };
         _Atomic(uint32_t) plain;     /* the first four: zero if nothing is set */
         uint64_t          beginning; /* all of them */
@@ -63,7 +63,7 @@ struct jrt_nursery {
      */
     union {
         struct {
-            bool          folded : 1;   /* [nursery-count]; the owner's */
+            bool          merged : 1;   /* [nursery-count]; the owner's */
             bool          beyond : 1;   /* the owner is in a scope inside it; the owner's */
             bool          timed : 1;    /* it has a deadline; the owner's */
             bool          unsorted : 1; /* [nursery-twice]; the owner's */
@@ -78,7 +78,7 @@ struct jrt_nursery {
             _Atomic(bool) starving;     /* [exhaust-await]: a child was on `exhausted` */
         };
         uint32_t first_four; /* for jrt_nursery_is_apart and jrt_nursery_ends_slow */
-        uint64_t special;    /* any of them */
+        uint64_t any_flag;   /* any of them */
     };
     struct jrt_terms             *terms; /* for children; NULL: implicit */
     _Atomic(struct jrt_nursery *) outer; /* the owner's next nursery around this; [nursery-outer] */
@@ -121,16 +121,16 @@ struct jrt_nursery {
     _Atomic(bool)        called;   /* on_heap, a root: its thread waits inside a call */
     struct jrt_list_node spawners; /* when_full WAIT: spawners that wait for room, [room-hand] */
     struct jrt_alarm     deadline;
-    uint64_t             deadline_ns; /* valid if timed; the owner's */
-    struct jrt_alarm     uncover;     /* cover is, or was, UNTIL: its end */
-    struct jrt_list_node link;        /* on owner->nurseries, or the scheduler's roots */
+    uint64_t             deadline_ns;  /* valid if timed; the owner's */
+    struct jrt_alarm     shield_alarm; /* shielded is, or was, UNTIL: its end */
+    struct jrt_list_node link;         /* on owner->nurseries, or the scheduler's roots */
 
     struct jrt_nursery *next_visit;       /* belongs to the visitor */
     _Atomic(uint32_t)   joined;           /* futex: changes when the joined child has ended */
     uint8_t             when_full;        /* limited: janus_when_full */
     bool                owner_apart : 1;  /* the owner's own waits are not in the scope */
     bool                owners_alone : 1; /* only its owner cancels it, [cancel-right] */
-    uint16_t            level;            /* covered: the owner's shields when it was opened */
+    uint16_t            level;            /* shielded: the owner's shields when it was opened */
     uint32_t            max_children;     /* 0: any number */
     _Atomic(uint32_t)   alive;            /* live children, if max_children limits them */
     _Atomic(uint32_t)   done;             /* futex: 1 when the state is final */
@@ -176,6 +176,11 @@ _Static_assert(offsetof(struct jrt_nursery, lock) >= 64 &&
                "lines apart");
 
 _Static_assert(sizeof(struct jrt_nursery) <= sizeof(janus_nursery), "it fits its storage");
+_Static_assert(offsetof(struct jrt_nursery, limited) ==
+                       offsetof(struct jrt_nursery, any_flag) + 1 &&
+                   offsetof(struct jrt_nursery, on_heap) ==
+                       offsetof(struct jrt_nursery, registered) + 2,
+               "[nursery-bytes] the owner's bits and those under the lock have a byte each");
 
 /* Initialises the rest, [nursery-ready]. */
 void jrt_nursery_make_ready(struct jrt_nursery *n);
@@ -203,13 +208,13 @@ static inline void jrt_nursery_unlock(struct jrt_nursery *n)
 /* Whether a spawn, or a child's end, is more than counting. */
 static inline bool jrt_nursery_is_apart(const struct jrt_nursery *n)
 {
-    return (n->first_four & 0xffff03u) != 0; /* folded, beyond, limited, on_terms */
+    return (n->first_four & 0xffff03u) != 0; /* merged, beyond, limited, on_terms */
 }
 
 /* Whether janus_nursery_end must first look at what the nursery is. */
 static inline bool jrt_nursery_ends_slow(const struct jrt_nursery *n)
 {
-    return (n->first_four & 0xff000001u) != 0; /* folded, internal */
+    return (n->first_four & 0xff000001u) != 0; /* merged, internal */
 }
 
 static inline struct jrt_nursery *jrt_nursery_of(janus_nursery *nursery)
@@ -237,15 +242,15 @@ static inline janus_nursery_state jrt_nursery_state(const struct jrt_nursery *n)
 
 static inline bool jrt_nursery_is_shielded(const struct jrt_nursery *n)
 {
-    uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: [shield-nursery]. */
-    return cover == JRT_COVER_FOR_GOOD || cover == JRT_COVER_UNTIL;
+    uint8_t shielded = jrt_load_acquire(&n->shielded); /* acquire: [shield-nursery]. */
+    return shielded == JRT_SHIELDED_FOR_GOOD || shielded == JRT_SHIELDED_UNTIL;
 }
 
 /* The number of the owner's shields when it opened the nursery. */
 static inline uint16_t jrt_nursery_level(const struct jrt_nursery *n)
 {
-    uint8_t cover = jrt_load_acquire(&n->cover); /* acquire: the level was written before. */
-    return cover == JRT_COVER_NONE ? 0 : n->level;
+    uint8_t shielded = jrt_load_acquire(&n->shielded); /* acquire: the level was written before. */
+    return shielded == JRT_SHIELDED_NONE ? 0 : n->level;
 }
 
 /* Whether its owner asked to stay outside of its scope. */
@@ -267,7 +272,7 @@ static inline bool jrt_task_is_clean(const struct jrt_task *task)
 /* Whether a task's call returned, and nothing has to be reported or taken apart. */
 static inline bool jrt_task_ended_fast(const struct jrt_task *task, int how)
 {
-    if (jrt_unlikely(how != 0 || task->special != 0)) return false;
+    if (jrt_unlikely(how != 0 || task->any_flag != 0)) return false;
     return jrt_likely(task->landing.result >= 0);
 }
 

@@ -22,10 +22,10 @@ enum { PURSES_MAX = 1024 }; /* spare purses of a worker, [purse-spare]; some 350
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
 /* Whether the books have no more of a share than the share has: without limits, they have none. */
-static bool is_booked(const struct jrt_entry *entry)
+static bool is_booked(const struct jrt_admission *admission)
 {
-    if (entry->account == NULL) return true;
-    return janus_budget_lacks(entry->share, entry->booked) == JANUS_COMPONENT_NONE;
+    if (admission->account == NULL) return true;
+    return janus_budget_lacks(admission->share, admission->booked) == JANUS_COMPONENT_NONE;
 }
 
 /* Only the link of a spare purse is touched; AddressSanitizer guards the rest. */
@@ -70,7 +70,7 @@ static struct jrt_purse *make(struct jrt_task *task)
     if (purse == NULL) return NULL;
     purse->task = task;
     task->purse = purse;
-    task->touched = true;
+    task->dirty = true;
     return purse;
 }
 
@@ -87,14 +87,14 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task)
     return purse;
 }
 
-struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry)
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_admission *admission)
 {
     struct jrt_purse *purse = make(task);
     if (purse == NULL) return NULL;
-    jrt_debug_invariant("terms-energy", is_booked(entry));
-    purse->left = entry->share;
-    purse->granted = entry->account != NULL ? entry->booked : entry->share;
-    purse->account = entry->account;
-    purse->hard = entry->account != NULL;
+    jrt_debug_invariant("terms-energy", is_booked(admission));
+    purse->left = admission->share;
+    purse->granted = admission->account != NULL ? admission->booked : admission->share;
+    purse->account = admission->account;
+    purse->hard = admission->account != NULL;
     return purse;
 }

@@ -62,7 +62,7 @@ struct jrt_purse {
 };
 
 /* What a child was admitted with. */
-struct jrt_entry {
+struct jrt_admission {
     janus_budget             share;
     janus_budget             booked;  /* the part that is in the account's books */
     struct jrt_pool_account *account; /* source of the share; NULL: an implicit budget */
@@ -86,7 +86,7 @@ void jrt_purses_drop(struct jrt_worker *worker);
 struct jrt_purse *jrt_purse_need(struct jrt_task *task);
 
 /* Makes a purse, with the share in it, for a task that is being started. NULL: no memory. */
-struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_entry *entry);
+struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_admission *admission);
 
 /* Puts the purse of a task that has ended aside, [purse-spare]; NULL: no worker, it is freed. */
 void jrt_purse_put_aside(struct jrt_worker *worker, struct jrt_purse *purse);

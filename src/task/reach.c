@@ -55,6 +55,18 @@ static bool is_in_order(const struct jrt_reach *reach)
     return true;
 }
 
+/* Whether a lower place answers all that this one does; under the lock. */
+static bool is_answered_below(const struct jrt_reach *reach, unsigned at)
+{
+    uint64_t place = jrt_load_relaxed(&reach->places[at]); /* relaxed: under the lock. */
+    for (unsigned below = 0; below < at; below++) {
+        uint64_t lower = jrt_load_relaxed(&reach->places[below]); /* relaxed: under the lock. */
+        bool     later = (lower & ~depth_bits) >= (place & ~depth_bits);
+        if (later && depth_in(lower) <= depth_in(place)) return true;
+    }
+    return place == 0;
+}
+
 void jrt_reach_note(struct jrt_reach *reach, uint64_t count, uint32_t depth)
 {
     uint64_t deep = clamped(depth);
@@ -71,6 +83,8 @@ void jrt_reach_note(struct jrt_reach *reach, uint64_t count, uint32_t depth)
     jrt_debug_invariant("reach-overlap", latest_from(reach, at, count) == count);
     jrt_store_release(&reach->places[at], count | deep); /* release: [reach-order]. */
     for (at++; at < JRT_REACH_PLACES; at++) {
+        /* relaxed, in the function: under the lock. */
+        jrt_debug_invariant("reach-order", is_answered_below(reach, at));
         jrt_store_release(&reach->places[at], UINT64_C(0)); /* release: [reach-order]. */
     }
     jrt_debug_invariant("reach-places", is_in_order(reach));

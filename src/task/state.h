@@ -57,6 +57,7 @@ static inline bool jrt_task_move_to_wait_fast(struct jrt_task *task, struct jrt_
 {
     uint64_t used = (uint64_t)(worker->strand->fuel - jrt_fuel_get());
     if (jrt_unlikely(used > JRT_SINCE_OPS || worker->until_clock <= 1)) return false;
+    jrt_debug_invariant("peek-time", worker->until_clock <= JRT_SINCE_WAITS && worker->since != 0);
     worker->until_clock--;
     if (JRT_DEBUG) jrt_task_check_move(task, JANUS_TASK_STATE_BLOCKED);
     jrt_store_relaxed(&task->since, worker->since);            /* relaxed, both: see below. */

@@ -148,8 +148,8 @@ struct jrt_shield {
  * Three cache lines. A task that never waits needs only the first. A task that opens nurseries,
  * yields or has something of its own also needs the second. A task that waits needs all three.
  *
- * [task-clean]  A free or new record has zeros in everything below `special`. Code that writes
- *   there marks that in `special`. A marked record is wiped before it is free again. So starting a
+ * [task-clean]  A free or new record has zeros in everything below `any_flag`. Code that writes
+ *   there marks that in `any_flag`. A marked record is wiped before it is free again. So starting a
  *   task writes a few words of one line.
  */
 struct jrt_task {
@@ -172,19 +172,19 @@ struct jrt_task {
                     uint8_t          stack_class;
                     uint8_t          cancel_mode;
                 };
-                uint32_t birth; /* all four, as the nursery gives them */
+                uint32_t initial; /* all four, as the nursery gives them */
             };
             union {
                 struct {
-                    bool          touched;  /* the second or third line is not clean */
+                    bool          dirty;    /* the second or third line is not clean */
                     _Atomic(bool) linked;   /* [tree-lazy] */
                     bool          joinable; /* its id was asked for: the record outlives it */
                     bool kept; /* it has ended and waits to be joined; the nursery's lock */
                 };
-                uint32_t special; /* any of them, [task-clean] */
+                uint32_t any_flag; /* any of them, [task-clean] */
             };
         };
-        uint64_t beginning; /* both: the birth, if nothing is special */
+        uint64_t beginning; /* both: `initial`, if no flag is set */
     };
 
     struct jrt_strand  *strand;    /* of a waiting or resumed task; NULL: never ran */
@@ -222,7 +222,7 @@ _Static_assert(sizeof(struct jrt_task) == 192, "three lines");
 /* Whether it has run before and lies on a strand of its own. */
 static inline bool jrt_task_began(const struct jrt_task *task)
 {
-    return task->touched && task->strand != NULL;
+    return task->dirty && task->strand != NULL;
 }
 
 static inline janus_task_id jrt_task_id(const struct jrt_task *task)

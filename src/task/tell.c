@@ -78,6 +78,7 @@ static bool may_print(uint32_t *left_out)
         *left_out = !same && lines > LINES_A_SECOND ? lines - LINES_A_SECOND : 0;
         next = same ? seen + (lines < UINT32_MAX) : second + 1;
     } while (!jrt_cas_relaxed(&rate, &seen, next)); /* relaxed: as above. */
+    jrt_debug_invariant("tell-rate", *left_out == 0 || (uint32_t)next == 1);
     return (uint32_t)next <= LINES_A_SECOND;
 }
 

@@ -27,8 +27,8 @@ enum {
     JRT_LANE_NORMAL = 1,
     JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once */
     JRT_STEAL_ATTEMPTS = 4, /* per cycle, or one for each other worker */
-    JRT_POOR_FEW = 4,       /* loots in a row, [idle-doze]; then a thief takes only: */
-    JRT_POOR_LOOT = 8,
+    JRT_SHORT_STEALS = 4,   /* in a row, [idle-doze]; then a thief takes only: */
+    JRT_SHORT_STEAL_MAX = 8,
 };
 
 /* The queues that may have a task: a bit for each lane, and a bit for the public NORMAL queues. */
@@ -124,11 +124,11 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint64_t               oldest_since_ns; /* since when */
     uint64_t               lone_before; /* on the other shelf, + 1, at the last look for others */
     uint32_t               searches, looks; /* for work, of picks; so far */
-    uint32_t               watched;         /* index of a worker, [queue-rescue] */
+    uint32_t               watched;         /* index of a worker, for rescue in queue.c */
     uint64_t               watched_oldest;  /* its oldest task, + 1; 0: not seen yet */
-    uint32_t               loot;            /* new tasks that it stole; 0: none */
-    uint64_t               loot_ns;         /* when it stole them */
-    uint32_t               poor;            /* poor loots in a row, [idle-doze] */
+    uint32_t               stolen;          /* new tasks that it stole; 0: none */
+    uint64_t               stolen_ns;       /* when it stole them */
+    uint32_t               short_steals;    /* in a row, not worth it, [idle-doze] */
     unsigned               deques_open;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
@@ -172,15 +172,15 @@ struct janus_scheduler {
     uint32_t      worker_count;
     janus_profile profile;
     unsigned      stack_class;
-    uint32_t      birth;                   /* of a task that asks for nothing */
+    uint32_t      initial;                 /* of a task that asks for nothing */
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
-    int64_t       nesting_max;       /* [nursery-nested] */
+    int64_t       max_nesting;       /* [nursery-nested] */
     uint64_t      turn_ns, grace_ns; /* for defers of cancelled tasks; 0: any time */
 
     /* Implicit means of tasks; constant, too. */
     janus_budget         task_budget; /* of each task */
-    janus_budget         budget_max;  /* the largest possible request */
+    janus_budget         max_budget;  /* the largest possible request */
     janus_channel_limits channel_limits;
     uint64_t             max_handles, max_processes;
     uint64_t             unowned_max;    /* bytes, [ledger-pool] */
@@ -211,7 +211,7 @@ struct janus_scheduler {
 
     pthread_mutex_t      seats_lock; /* guards the seats, [seat-end] */
     struct jrt_list_node seats;
-    uint32_t             seats_made, threads_max; /* threads_max: constant */
+    uint32_t             seats_made, max_threads; /* max_threads: constant */
     _Atomic(uint32_t)    threads;                 /* children with a thread of their own */
     struct jrt_counts    seat_stats;              /* of seats that have ended */
 
@@ -290,15 +290,15 @@ static inline struct jrt_task *jrt_task_current(void)
 static inline uint32_t jrt_sleeping(uint64_t idlers) { return (uint32_t)(idlers >> 32); }
 static inline uint32_t jrt_searching(uint64_t idlers) { return (uint32_t)idlers; }
 /* The lane, stack and mode of a child that asks for nothing. */
-static inline uint32_t jrt_birth(unsigned stack_class)
+static inline uint32_t jrt_initial(unsigned stack_class)
 {
     struct jrt_task like = {.lane = JRT_LANE_NORMAL, .stack_class = (uint8_t)stack_class};
-    return like.birth;
+    return like.initial;
 }
 
-static inline unsigned jrt_birth_class(uint32_t birth)
+static inline unsigned jrt_initial_class(uint32_t initial)
 {
-    struct jrt_task like = {.birth = birth};
+    struct jrt_task like = {.initial = initial};
     return like.stack_class;
 }
 

@@ -3,12 +3,12 @@
  * A trace as a file: a header and events, all of little-endian 64-bit words.
  *
  *     "JANUSTRC"   version 1   workers << 1 | deterministic   seed   hash   happened   lost
- *     began_ns   count   sum, the fold of all words before it and after it
+ *     began_ns   count   sum, the hash of all words before it and after it
  *     time_ns   task   object   kind | worker << 8 | amount << 24      `count` times
  *
  * A reader trusts nothing: it takes memory as events come, not as the header promises.
  */
-#include "base/fold.h"
+#include "base/hash.h"
 #include "base/outside.h"
 #include "trace/lane.h"
 
@@ -38,16 +38,16 @@ static uint64_t get_word(const unsigned char *bytes)
     return word;
 }
 
-static uint64_t fold_event(uint64_t sum, const struct jrt_trace_event *event)
+static uint64_t hash_event(uint64_t sum, const struct jrt_trace_event *event)
 {
-    sum = jrt_fold(jrt_fold(sum, event->time_ns), event->task);
-    return jrt_fold(jrt_fold(sum, event->object), event->rest);
+    sum = jrt_hash_add(jrt_hash_add(sum, event->time_ns), event->task);
+    return jrt_hash_add(jrt_hash_add(sum, event->object), event->rest);
 }
 
-static uint64_t fold_words(const uint64_t *words, int count)
+static uint64_t hash_words(const uint64_t *words, int count)
 {
     uint64_t sum = 0;
-    for (int i = 0; i < count; i++) sum = jrt_fold(sum, words[i]);
+    for (int i = 0; i < count; i++) sum = jrt_hash_add(sum, words[i]);
     return sum;
 }
 
@@ -63,8 +63,8 @@ void jrt_trace_put_binary(struct jrt_trace_out *out, const struct jrt_trace_copy
                                          copy->lost,
                                          copy->began_ns,
                                          copy->count};
-    uint64_t      sum = fold_words(words, HEADER_WORDS - 1);
-    for (size_t i = 0; i < copy->count; i++) sum = fold_event(sum, &copy->events[i]);
+    uint64_t      sum = hash_words(words, HEADER_WORDS - 1);
+    for (size_t i = 0; i < copy->count; i++) sum = hash_event(sum, &copy->events[i]);
     words[HEADER_WORDS - 1] = sum;
     for (size_t i = 0; i < HEADER_WORDS; i++) put_word(bytes + 8 * i, words[i]);
     jrt_trace_put_bytes(out, bytes, sizeof bytes);
@@ -112,7 +112,7 @@ static janus_status read_piece(int fd, struct jrt_trace_copy *copy, size_t some,
                                           get_word(from + 24)};
         if (!is_sane(event, before)) return JANUS_INVALID;
         before = event->time_ns;
-        *sum = fold_event(*sum, event);
+        *sum = hash_event(*sum, event);
     }
     return JANUS_OK;
 }
@@ -124,7 +124,7 @@ static janus_status read_copy(int fd, struct jrt_trace_copy *copy)
     if (!read_all(fd, bytes, sizeof bytes)) return JANUS_INVALID;
     for (size_t i = 0; i < HEADER_WORDS; i++) words[i] = get_word(bytes + 8 * i);
     if (memcmp(bytes, magic, sizeof magic) != 0 || words[1] != VERSION) return JANUS_INVALID;
-    uint64_t sum = fold_words(words, HEADER_WORDS - 1), left = words[8];
+    uint64_t sum = hash_words(words, HEADER_WORDS - 1), left = words[8];
     copy->workers = (uint32_t)(words[2] >> 1);
     copy->deterministic = words[2] & 1;
     copy->seed = words[3];

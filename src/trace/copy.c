@@ -51,6 +51,15 @@ static size_t put_gap(struct jrt_trace_event *out, uint64_t time_ns, uint32_t wo
     return 1;
 }
 
+/* Whether times do not go back, as in a lane without torn events. */
+static bool is_in_order(const struct jrt_trace_event *events, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        if (events[i].time_ns < events[i - 1].time_ns) return false;
+    }
+    return true;
+}
+
 /* Copies the newest events with a gap before them, and returns how many are now in `out`.
  * `written`: a thread may be writing. */
 static size_t copy_ring(struct jrt_trace_lane *lane, uint32_t worker, struct jrt_trace_event *out,
@@ -66,6 +75,7 @@ static size_t copy_ring(struct jrt_trace_lane *lane, uint32_t worker, struct jrt
     uint64_t good = written && now >= size ? now - size + 1 : from;
     if (good > head) good = head;
     size_t kept = (size_t)(head - good);
+    jrt_debug_invariant("trace-ring", is_in_order(out + 1 + (good - from), kept));
     if (good == 0) {
         memmove(out, out + 1, kept * sizeof *out);
         return kept;

@@ -47,7 +47,7 @@ struct jrt_trace_copy {
 struct janus_trace {
     pthread_mutex_t        lock; /* guards all below; writers of events do not need it */
     uint32_t               ring_events;
-    uint64_t               bytes_max;
+    uint64_t               max_bytes;
     bool                   taken;  /* by a scheduler */
     bool                   frozen; /* read from a file: only `copy` is valid */
     struct jrt_trace_lane *lanes;  /* owned; of the last scheduler */

@@ -77,6 +77,7 @@ static void name_track(struct drawing *d, uint32_t worker)
 
 static void close_one(struct drawing *d, uint32_t worker)
 {
+    jrt_debug_invariant("trace-nest", d->tracks[worker].depth > 0);
     d->tracks[worker].depth--;
     put_head(d, "E", worker);
     jrt_trace_put(d->out, "}");

@@ -86,11 +86,11 @@ static struct jrt_trace_slot *chunk_slot(struct jrt_trace_lane *lane, uint64_t n
     return &chunk->slots[0];
 }
 
-static void fold(struct jrt_trace_lane *lane, const struct jrt_trace_event *event)
+static void hash_event(struct jrt_trace_lane *lane, const struct jrt_trace_event *event)
 {
-    uint64_t what = jrt_fold(event->task, event->object);
+    uint64_t what = jrt_hash_add(event->task, event->object);
     uint64_t hash = jrt_load_relaxed(&lane->hash); /* relaxed, both: one writer. */
-    hash = jrt_fold(jrt_fold(hash, what), event->rest);
+    hash = jrt_hash_add(jrt_hash_add(hash, what), event->rest);
     jrt_store_relaxed(&lane->hash, hash); /* relaxed: one writer. */
     if (lane->world != NULL) jrt_world_note(lane->world, what, event->rest);
 }
@@ -100,7 +100,7 @@ static void write_event(struct jrt_trace_lane *lane, const struct jrt_trace_even
     uint64_t               head = jrt_load_relaxed(&lane->head); /* relaxed: one writer. */
     struct jrt_trace_slot *slot = NULL;
     jrt_debug_invariant("trace-pure", lane->world == NULL || lane->world == jrt_world_now());
-    fold(lane, event);
+    hash_event(lane, event);
     if (lane->ring != NULL) {
         slot = &lane->ring[head & lane->mask];
     } else if (lane->room != NULL) {
@@ -155,7 +155,7 @@ static struct jrt_trace_lane *lanes_make(uint32_t count, struct jrt_world *world
         lanes[i].world = world;
         lanes[i].shared = world == NULL && i == count - 1;
         pthread_mutex_init(&lanes[i].lock, NULL);
-        jrt_store_relaxed(&lanes[i].hash, jrt_fold(i, seed)); /* relaxed: not published yet. */
+        jrt_store_relaxed(&lanes[i].hash, jrt_hash_add(i, seed)); /* relaxed: not published yet. */
     }
     return lanes;
 }
@@ -164,9 +164,9 @@ static struct jrt_trace_lane *lanes_make(uint32_t count, struct jrt_world *world
 static bool lanes_equip(janus_trace *trace, struct jrt_trace_lane *lanes, uint32_t count,
                         uint64_t ring_events)
 {
-    jrt_store_relaxed(&trace->room, trace->bytes_max); /* relaxed: no thread writes yet. */
+    jrt_store_relaxed(&trace->room, trace->max_bytes); /* relaxed: no thread writes yet. */
     for (uint32_t i = 0; i < count; i++) {
-        if (trace->bytes_max != 0) {
+        if (trace->max_bytes != 0) {
             lanes[i].room = &trace->room;
             continue;
         }
@@ -269,7 +269,7 @@ static janus_status decode(const janus_trace_options *given, janus_trace_options
     }
     if (options->ring_events > RING_EVENTS_MAX) return JANUS_INVALID;
     if (options->ring_events == 0) options->ring_events = RING_EVENTS;
-    bool too_few = options->bytes_max != 0 && options->bytes_max < BYTES_MIN;
+    bool too_few = options->max_bytes != 0 && options->max_bytes < BYTES_MIN;
     return too_few ? JANUS_INVALID : JANUS_OK;
 }
 
@@ -284,7 +284,7 @@ janus_status janus_trace_create(const janus_trace_options *given, janus_trace **
     if (trace == NULL) return JANUS_NO_MEMORY;
     pthread_mutex_init(&trace->lock, NULL);
     trace->ring_events = (uint32_t)power_of_two(options.ring_events);
-    trace->bytes_max = options.bytes_max;
+    trace->max_bytes = options.max_bytes;
     *out = trace;
     return JANUS_OK;
 }

@@ -84,7 +84,7 @@ bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now)
 
 bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task, uint64_t now)
 {
-    struct jrt_purse *purse = task->touched ? task->purse : NULL;
+    struct jrt_purse *purse = task->dirty ? task->purse : NULL;
     if (purse == NULL || purse->owed_rounds == 0 || worker->seat != NULL) return false;
     /* relaxed: a hint. The next pick looks again. */
     bool idle = !worker->alone && worker->scheduler->stealing &&

@@ -19,9 +19,10 @@
  * [idle-doze]  A theft costs thief and victim some 200 ns together. The record's cache lines move
  *   there and back, a locked instruction counts the task's end, and both workers lose their
  *   rhythm. Where tasks are shorter, a second worker makes all of them slower. So thieves learn.
- *   - The thief times its loot until it has run. After a few poor loots in a row, each found at
- *     once, the thief dozes before it searches again. It dozes 2 us, doubled up to 64, until a
- *     loot is worth it or nothing is found at once. Then it raids, for a few tasks only.
+ *   - The thief times the tasks it stole until they have run. After a few short steals in a row,
+ *     each found at once, the thief dozes before it searches again. It dozes 2 us, doubled up to
+ *     64, until a steal is worth it or nothing is found at once. Then it raids, for a few tasks
+ *     only.
  *   - A dozing thief counts neither as searching nor as asleep, so spawners neither feed nor wake
  *     anybody. To all others it is a worker that runs a task for that long.
  *   - An injected task ends the doze at once. Tasks that ran before, and tasks of other lanes, end
@@ -54,11 +55,11 @@ enum {
     FIRST_RAID = 3,  /* round; earlier rounds wait to be fed, which is cheaper */
     RAID_EVERY = 64, /* searches; each such search raids at once */
     SOON = 4,        /* rounds; a task found before was waiting for the thief */
-    POOR_MAX = JRT_POOR_FEW + 5,
+    SHORT_MAX = JRT_SHORT_STEALS + 5,
 };
 
 static const uint64_t worth_ns = 250; /* a task at least this long is worth stealing */
-static const uint64_t doze_ns = 2000; /* after JRT_POOR_FEW; doubled for each more, to 64 us */
+static const uint64_t doze_ns = 2000; /* after JRT_SHORT_STEALS; doubled for each more, to 64 us */
 static const uint64_t glance_ns = 4000;
 static const uint64_t wishes_ns = 1000000;
 static const uint64_t lost_ns = 10000000; /* the sets of lost workers, [poll-others] */
@@ -155,7 +156,7 @@ static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
 {
     struct jrt_task *task = jrt_steal(worker, raid);
     if (task != NULL && !jrt_task_began(task)) {
-        worker->loot = 1 + (uint32_t)jrt_shelf_size(&worker->fresh_shelf);
+        worker->stolen = 1 + (uint32_t)jrt_shelf_size(&worker->fresh_shelf);
     }
     return task;
 }
@@ -185,22 +186,23 @@ static void pause_a_while(janus_scheduler *scheduler, int relaxes)
     }
 }
 
-/* Times a loot that was found in this round of the search. Does not read the clock where that would
- * delay a lone task. */
-static void begin_loot(struct jrt_worker *worker, int round)
+/* Times the tasks that were stolen in this round of the search. Does not read the clock where that
+ * would delay a lone task. */
+static void time_steal(struct jrt_worker *worker, int round)
 {
-    if (round >= SOON || worker->scheduler->world != NULL) worker->loot = worker->poor = 0;
-    if (worker->loot != 0) worker->loot_ns = jrt_clock_now_ns();
+    if (round >= SOON || worker->scheduler->world != NULL)
+        worker->stolen = worker->short_steals = 0;
+    if (worker->stolen != 0) worker->stolen_ns = jrt_clock_now_ns();
 }
 
 void jrt_idle_judge(struct jrt_worker *worker)
 {
-    if (jrt_clock_now_ns() - worker->loot_ns >= worker->loot * worth_ns) {
-        worker->poor = 0;
-    } else if (worker->poor < POOR_MAX) {
-        worker->poor++;
+    if (jrt_clock_now_ns() - worker->stolen_ns >= worker->stolen * worth_ns) {
+        worker->short_steals = 0;
+    } else if (worker->short_steals < SHORT_MAX) {
+        worker->short_steals++;
     }
-    worker->loot = 0;
+    worker->stolen = 0;
 }
 
 /* Whether a task waits that its worker does not run soon: since the last look, no task that ran
@@ -229,11 +231,11 @@ static bool somebody_waits(const janus_scheduler *scheduler, uint64_t *left_befo
 static struct jrt_task *doze(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    if (worker->loot != 0) jrt_idle_judge(worker);
-    if (jrt_likely(worker->poor < JRT_POOR_FEW)) return NULL;
-    jrt_debug_invariant("idle-doze", scheduler->world == NULL && worker->poor <= POOR_MAX);
+    if (worker->stolen != 0) jrt_idle_judge(worker);
+    if (jrt_likely(worker->short_steals < JRT_SHORT_STEALS)) return NULL;
+    jrt_debug_invariant("idle-doze", scheduler->world == NULL && worker->short_steals <= SHORT_MAX);
     uint64_t now = jrt_clock_now_ns();
-    uint64_t until = now + (doze_ns << (worker->poor - JRT_POOR_FEW));
+    uint64_t until = now + (doze_ns << (worker->short_steals - JRT_SHORT_STEALS));
     uint64_t glance = now + glance_ns;
     uint64_t left = 0; /* nothing has waited yet */
     for (; now < until; now = jrt_clock_now_ns()) {
@@ -246,7 +248,7 @@ static struct jrt_task *doze(struct jrt_worker *worker)
         jrt_thread_yield(); /* to a worker that has no CPU of its own */
     }
     struct jrt_task *task = steal(worker, true);
-    if (task != NULL) begin_loot(worker, 0);
+    if (task != NULL) time_steal(worker, 0);
     return task;
 }
 
@@ -263,7 +265,7 @@ static struct jrt_task *search(struct jrt_worker *worker)
     for (int round = simulated ? FIRST_RAID : 0; round < last; round++) {
         struct jrt_task *task = look(worker, raids || round >= FIRST_RAID);
         if (task != NULL) {
-            begin_loot(worker, round);
+            time_steal(worker, round);
             return task;
         }
         if (simulated) {
@@ -272,7 +274,7 @@ static struct jrt_task *search(struct jrt_worker *worker)
             pause_a_while(worker->scheduler, FIRST_PAUSE << round);
         }
     }
-    worker->poor = 0;
+    worker->short_steals = 0;
     return NULL;
 }
 

@@ -57,7 +57,7 @@ static inline __attribute__((always_inline)) janus_status jrt_leave(struct jrt_w
 {
     struct jrt_strand *strand = worker->strand;
     task->strand = strand;
-    task->touched = true;
+    task->dirty = true;
     strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
     strand->error = *worker->error_at;
     worker->left = how;

@@ -25,7 +25,7 @@ enum {
     CROWD = 256,      /* a shelf with more tasks than caches hold */
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
-    RESCUE_EVERY = 64,  /* looks, [queue-rescue] */
+    RESCUE_EVERY = 64,  /* looks, in rescue */
     ROUND_MAX = 64,     /* tasks that owe rounds, in one pick */
     FETCH_FRAMES = 384, /* bytes of a task that waits in a library call */
 };
@@ -208,7 +208,7 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
     if (oldest_first) task = take_oldest(worker, lane);
     if (task == NULL) task = jrt_take_newest(worker, lane);
     if (task == NULL && !oldest_first) {
-        if (jrt_unlikely(worker->loot != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
+        if (jrt_unlikely(worker->stolen != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
         task = take_oldest(worker, lane);
     }
     if (task == NULL) {
@@ -369,9 +369,9 @@ static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
 }
 
 /* How many tasks to take at once. Where tasks are short, enough to see whether they still are. */
-static uint32_t loot_max(const struct jrt_worker *thief)
+static uint32_t steal_max(const struct jrt_worker *thief)
 {
-    return thief->poor < JRT_POOR_FEW ? JRT_RAID_MAX : JRT_POOR_LOOT;
+    return thief->short_steals < JRT_SHORT_STEALS ? JRT_RAID_MAX : JRT_SHORT_STEAL_MAX;
 }
 
 /* Takes up to half of a victim's shelf: the oldest to run, the rest for the thief's own. */
@@ -380,7 +380,7 @@ static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *
 {
     void *tasks[JRT_RAID_MAX];
     if (jrt_shelf_size(shelf) == 0) return NULL;
-    size_t count = jrt_shelf_raid(shelf, tasks, loot_max(thief));
+    size_t count = jrt_shelf_raid(shelf, tasks, steal_max(thief));
     if (count == 0) return NULL;
     for (size_t i = 1; i < count; i++) {
         stole(thief, victim, tasks[i]);
@@ -400,7 +400,7 @@ static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_wo
     uint64_t idlers = jrt_load_relaxed(&thief->scheduler->idlers); /* relaxed: a hint. */
     uint32_t searching = jrt_searching(idlers);
     uint32_t more = jrt_deque_size(deque) / (searching != 0 ? searching : 2);
-    if (more >= loot_max(thief)) more = loot_max(thief) - 1;
+    if (more >= steal_max(thief)) more = steal_max(thief) - 1;
     struct jrt_task *first = jrt_deque_steal(deque, &lost);
     struct jrt_task *task = first;
     for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {
@@ -479,10 +479,10 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
 }
 
 /*
- * [queue-rescue]  A worker that computes without a call keeps the tasks on its shelf. Idle workers
- *   raid it, but a worker that always has some short task never idles. So after every RESCUE_EVERY
- *   looks a worker looks at the shelf of another, in turn. If the oldest task there is still the
- *   one it saw last time, it takes half of them.
+ * A worker that computes without a call keeps the tasks on its shelf. Idle workers raid it, but a
+ * worker that always has some short task never idles. So after every RESCUE_EVERY looks a worker
+ * looks at the shelf of another, in turn. If the oldest task there is still the one it saw last
+ * time, it takes half of them.
  */
 static void rescue(struct jrt_worker *worker)
 {
@@ -510,6 +510,7 @@ void jrt_balance(struct jrt_worker *worker)
     uint64_t           ours = jrt_count_again(worker, JRT_LANE_NORMAL);
     uint64_t           theirs = jrt_count_again(other, JRT_LANE_NORMAL);
     if (theirs < ours + MARGIN + ours / PART) return;
+    jrt_debug_invariant("turn-balance", other != worker && theirs > ours);
     pull(worker, other, (size_t)(theirs - ours) / 2);
 }
 

@@ -62,7 +62,7 @@ static inline __attribute__((always_inline)) janus_status jrt_go_fast(struct jrt
     struct jrt_context *to = entered->left;
     int                *error_at = worker->error_at; /* [task-errno] */
     task->strand = strand;
-    task->touched = true;
+    task->dirty = true;
     strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
     jrt_fuel_set(entered->fuel);
     strand->error = *error_at;

@@ -44,10 +44,12 @@
 
 #include <string.h>
 
-static size_t bytes_left(const struct jrt_worker *worker)
+/* Whether the current strand's stack is as large as [room-world] demands. */
+static bool is_large(const struct jrt_worker *worker)
 {
-    const char *here = __builtin_frame_address(0);
-    return (size_t)(here - jrt_stack_low(worker->strand->stack));
+    const struct jrt_strand *strand = worker->strand;
+    unsigned                 larger = jrt_strand_stack_class(worker->scheduler, strand->class);
+    return strand->stack->slab->class == &worker->scheduler->depot->classes[larger];
 }
 
 bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child)
@@ -58,7 +60,7 @@ bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct
         depth++;
     }
     bool room = child->stack_class <= worker->strand->class && depth % (JRT_NESTED_MAX + 1) != 0;
-    jrt_debug_invariant("room-world", !room || bytes_left(worker) >= JRT_STACK_RESERVE);
+    jrt_debug_invariant("room-world", !room || is_large(worker));
     return room;
 }
 
@@ -129,6 +131,7 @@ void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame)
     const struct jrt_stack *stack = worker->strand->stack;
     if (worker->thread->current != NULL) stack = worker->thread->watch.stack; /* in a fiber */
     const char *low = jrt_stack_low(stack);
+    jrt_debug_invariant("stack-reserve", jrt_locks_held() == 0);
     if (jrt_unlikely(stack->guard == JANUS_GUARD_CANARY)) { /* [strand-canary] */
         if (frame < low + JRT_STACK_RESERVE || !jrt_stack_intact(stack)) {
             jrt_worker_overflowed(jrt_worker_self());

@@ -47,9 +47,8 @@
  *   its last question in which the thread did not run. A task that sleeps in a system call is not
  *   found by this.
  *
- * [turn-fresh]  A task that starts a crowd of children should go on: the children run on top of it
- *   when it awaits them. So a turn may last ten times as long while only tasks wait that never
- *   ran.
+ * A task that starts a crowd of children should go on: the children run on top of it when it awaits
+ * them. So a turn may last FRESH_TURNS times as long while only tasks wait that never ran.
  *
  * [turn-balance]  Only idle workers steal. If all workers are busy, one with two tasks would stay
  *   beside one with six. A task's share would depend on where it was spawned. So at the end of
@@ -77,7 +76,7 @@ enum {
     MEASURED = 4,          /* operations, [turn-pace] */
     SAMPLE_NS = 2000,      /* of a sample, for each measured turn, [turn-measure] */
     MEASURED_MAX = 100000, /* turns */
-    FRESH_TURNS = 10,      /* [turn-fresh] */
+    FRESH_TURNS = 10,      /* while only new tasks wait */
 };
 
 /* More fuel than this: a callback, which costs nothing. */
@@ -169,6 +168,7 @@ void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns)
     uint64_t turns = lasted_ns / SAMPLE_NS;
     if (turns > MEASURED_MAX) turns = MEASURED_MAX;
     if (worker->turns.measured < turns) worker->turns.measured = (uint32_t)turns;
+    jrt_debug_invariant("turn-measure", worker->turns.measured <= MEASURED_MAX);
 }
 
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
@@ -251,7 +251,7 @@ static void end_turn(struct jrt_task *task)
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
     if (known && turn < worker->turns.limit_ns && worker->turns.ops < JANUS_SLICE) return;
     if (known && turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
-        return;                                /* [turn-fresh] */
+        return;                                /* only new tasks wait */
     if (!known) jrt_turn_sample(worker, turn); /* measures to find the long turn */
     give_turn(worker, task, now, known ? turn : 0);
 }
@@ -281,7 +281,7 @@ static void end_call_turn(struct jrt_worker *worker)
     jrt_sched_timers_fire(worker->scheduler);
     if (turn < worker->turns.limit_ns) return;
     if (turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
-        return; /* [turn-fresh] */
+        return; /* only new tasks wait */
     give_turn(worker, task, now, turn);
 }
 

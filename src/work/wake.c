@@ -20,6 +20,8 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
          * worker sees what the task wrote on its strand. */
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
     *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
+    /* The task left a strand behind, which its next worker enters. */
+    jrt_debug_invariant("park-wake", !*out_parked || jrt_task_began(task));
     if (*out_parked) jrt_task_move(task, JANUS_TASK_STATE_READY);
     return true;
 }

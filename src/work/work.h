@@ -189,7 +189,7 @@ static inline void jrt_idle_notify_shelf(struct jrt_worker *worker)
     if (jrt_unlikely(jrt_idle_somebody(worker, !jrt_fences_are_light()))) jrt_idle_feed(worker);
 }
 
-/* Judges whether a loot, which has run, was worth stealing, [idle-doze]. In idle.c. */
+/* Judges whether stolen tasks, which have run, were worth stealing, [idle-doze]. In idle.c. */
 void jrt_idle_judge(struct jrt_worker *worker);
 
 /* The worker's thread puts a task on its queue for new tasks, or for tasks that ran before. */
@@ -224,6 +224,7 @@ static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task 
         jrt_submit_again(worker, task);
         return;
     }
+    jrt_debug_invariant("queue-served", jrt_shelf_size(&worker->again_shelf) <= 1);
     worker->lanes |= JRT_IN_NORMAL;
     jrt_idle_notify(worker->scheduler);
 }

@@ -14,7 +14,7 @@ static janus_audit *open_log(struct sink *sink, uint32_t ring_events, bool fail_
     CHECK_EQ(
         janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = sink_take, .argument = sink,
                                                .ring_events = ring_events,
-                                               .fail_closed = fail_closed, .use_count_max = 1000),
+                                               .fail_closed = fail_closed, .max_use_count = 1000),
                            &audit),
         JANUS_OK);
     return audit;

@@ -262,7 +262,7 @@ TEST("closing an account too early, and settling a share never taken, end the pr
 
 enum { ACCOUNTS = 24, TASKS = 48, STEPS = 4000 };
 
-struct town {
+struct scene {
     struct jrt_rng          rng;
     struct jrt_pool_account accounts[ACCOUNTS]; /* 0 is the root */
     int                     above[ACCOUNTS];    /* -1: not open */
@@ -274,29 +274,29 @@ struct town {
     janus_budget spent; /* units spent */
 };
 
-static janus_budget dice(struct town *town, uint32_t most)
+static janus_budget dice(struct scene *scene, uint32_t most)
 {
-    struct jrt_rng *rng = &town->rng;
+    struct jrt_rng *rng = &scene->rng;
     return janus_budget_of(jrt_rng_below(rng, most), jrt_rng_below(rng, most),
                            jrt_rng_below(rng, most), jrt_rng_below(rng, most),
                            jrt_rng_below(rng, most));
 }
 
-static int open_one(struct town *town)
+static int open_one(struct scene *scene)
 {
     int at;
-    do at = (int)jrt_rng_below(&town->rng, ACCOUNTS);
-    while (town->above[at] < 0 && at != 0);
+    do at = (int)jrt_rng_below(&scene->rng, ACCOUNTS);
+    while (scene->above[at] < 0 && at != 0);
     return at;
 }
 
-static bool in_use(const struct town *town, int account)
+static bool in_use(const struct scene *scene, int account)
 {
     for (int i = 1; i < ACCOUNTS; i++) {
-        if (town->above[i] == account) return true;
+        if (scene->above[i] == account) return true;
     }
     for (int i = 0; i < TASKS; i++) {
-        if (town->tasks[i].account == account) return true;
+        if (scene->tasks[i].account == account) return true;
     }
     return false;
 }
@@ -306,104 +306,104 @@ static void subtract(janus_budget *from, janus_budget amount)
     CHECK_EQ(janus_budget_charge(from, amount), JANUS_COMPONENT_NONE);
 }
 
-static void step_account(struct town *town)
+static void step_account(struct scene *scene)
 {
-    int          at = 1 + (int)jrt_rng_below(&town->rng, ACCOUNTS - 1);
-    janus_budget amount = dice(town, 60), got;
-    if (town->above[at] < 0) {
-        int parent = open_one(town);
-        if (jrt_account_open(&town->accounts[at], &town->accounts[parent], &amount) == 0) {
-            town->above[at] = parent;
+    int          at = 1 + (int)jrt_rng_below(&scene->rng, ACCOUNTS - 1);
+    janus_budget amount = dice(scene, 60), got;
+    if (scene->above[at] < 0) {
+        int parent = open_one(scene);
+        if (jrt_account_open(&scene->accounts[at], &scene->accounts[parent], &amount) == 0) {
+            scene->above[at] = parent;
         }
         return;
     }
-    switch (jrt_rng_below(&town->rng, 6)) {
+    switch (jrt_rng_below(&scene->rng, 6)) {
     case 0:
-        if (in_use(town, at)) break;
-        close_account(&town->accounts[at]);
-        town->above[at] = -1;
+        if (in_use(scene, at)) break;
+        close_account(&scene->accounts[at]);
+        scene->above[at] = -1;
         break;
-    case 1: (void)jrt_account_grant(&town->accounts[at], &amount); break;
-    case 2: (void)jrt_account_refund(&town->accounts[at], &amount); break;
+    case 1: (void)jrt_account_grant(&scene->accounts[at], &amount); break;
+    case 2: (void)jrt_account_refund(&scene->accounts[at], &amount); break;
     case 3:
-        if (jrt_account_charge(&town->accounts[at], &amount) != JANUS_COMPONENT_NONE) break;
-        town->spent = janus_budget_add(town->spent, amount);
+        if (jrt_account_charge(&scene->accounts[at], &amount) != JANUS_COMPONENT_NONE) break;
+        scene->spent = janus_budget_add(scene->spent, amount);
         break;
     case 4:
         amount = janus_budget_min(amount, janus_budget_of(2, 2, 2, 2, 2));
-        jrt_account_mint(&town->accounts[at], &amount, &got);
+        jrt_account_mint(&scene->accounts[at], &amount, &got);
         CHECK(janus_budget_equal(amount, got));
-        town->made = janus_budget_add(town->made, got);
+        scene->made = janus_budget_add(scene->made, got);
         break;
     default: break;
     }
 }
 
-static void step_task(struct town *town)
+static void step_task(struct scene *scene)
 {
-    int          at = (int)jrt_rng_below(&town->rng, TASKS), from = open_one(town);
-    janus_budget want = dice(town, 30), got;
-    if (town->tasks[at].account < 0) {
-        if (jrt_account_split(&town->accounts[from], &want, &got) != JANUS_COMPONENT_NONE) return;
-        town->spent = janus_budget_add(town->spent, janus_price_spawn());
-        town->tasks[at].account = from;
-        town->tasks[at].share = town->tasks[at].left = got;
+    int          at = (int)jrt_rng_below(&scene->rng, TASKS), from = open_one(scene);
+    janus_budget want = dice(scene, 30), got;
+    if (scene->tasks[at].account < 0) {
+        if (jrt_account_split(&scene->accounts[from], &want, &got) != JANUS_COMPONENT_NONE) return;
+        scene->spent = janus_budget_add(scene->spent, janus_price_spawn());
+        scene->tasks[at].account = from;
+        scene->tasks[at].share = scene->tasks[at].left = got;
         CHECK_EQ(janus_budget_lacks(want, got), JANUS_COMPONENT_NONE);
         return;
     }
-    from = town->tasks[at].account;
-    switch (jrt_rng_below(&town->rng, 4)) {
+    from = scene->tasks[at].account;
+    switch (jrt_rng_below(&scene->rng, 4)) {
     case 0:
-        jrt_account_settle(&town->accounts[from], &town->tasks[at].share, &town->tasks[at].left);
-        town->tasks[at].account = -1;
+        jrt_account_settle(&scene->accounts[from], &scene->tasks[at].share, &scene->tasks[at].left);
+        scene->tasks[at].account = -1;
         return;
     case 1: /* works */
-        if (janus_budget_charge(&town->tasks[at].left, want) != JANUS_COMPONENT_NONE) return;
-        town->spent = janus_budget_add(town->spent, want);
+        if (janus_budget_charge(&scene->tasks[at].left, want) != JANUS_COMPONENT_NONE) return;
+        scene->spent = janus_budget_add(scene->spent, want);
         return;
     case 2: /* recharged exactly */
-        if (jrt_account_take(&town->accounts[from], &want) != JANUS_COMPONENT_NONE) return;
+        if (jrt_account_take(&scene->accounts[from], &want) != JANUS_COMPONENT_NONE) return;
         got = want;
         break;
     default: /* or with what there is */
-        (void)jrt_account_take_some(&town->accounts[from], &want, &got);
+        (void)jrt_account_take_some(&scene->accounts[from], &want, &got);
         break;
     }
-    town->tasks[at].share = janus_budget_add(town->tasks[at].share, got);
-    town->tasks[at].left = janus_budget_add(town->tasks[at].left, got);
+    scene->tasks[at].share = janus_budget_add(scene->tasks[at].share, got);
+    scene->tasks[at].left = janus_budget_add(scene->tasks[at].left, got);
 }
 
-static void count(struct town *town)
+static void count(struct scene *scene)
 {
-    janus_budget there = town->spent;
+    janus_budget there = scene->spent;
     for (int i = 0; i < ACCOUNTS; i++) {
-        if (i > 0 && town->above[i] < 0) continue;
-        there = janus_budget_add(there, town->accounts[i].books.left);
+        if (i > 0 && scene->above[i] < 0) continue;
+        there = janus_budget_add(there, scene->accounts[i].books.left);
     }
     for (int i = 0; i < TASKS; i++) {
-        if (town->tasks[i].account >= 0) there = janus_budget_add(there, town->tasks[i].left);
+        if (scene->tasks[i].account >= 0) there = janus_budget_add(there, scene->tasks[i].left);
     }
-    CHECK(janus_budget_equal(there, town->made));
-    check(&town->accounts[0]);
+    CHECK(janus_budget_equal(there, scene->made));
+    check(&scene->accounts[0]);
 }
 
-static void wind_up(struct town *town)
+static void wind_up(struct scene *scene)
 {
     for (int i = 0; i < TASKS; i++) {
-        if (town->tasks[i].account < 0) continue;
-        jrt_account_settle(&town->accounts[town->tasks[i].account], &town->tasks[i].share,
-                           &town->tasks[i].left);
-        town->tasks[i].account = -1;
+        if (scene->tasks[i].account < 0) continue;
+        jrt_account_settle(&scene->accounts[scene->tasks[i].account], &scene->tasks[i].share,
+                           &scene->tasks[i].left);
+        scene->tasks[i].account = -1;
     }
     for (bool more = true; more;) {
         more = false;
         for (int i = 1; i < ACCOUNTS; i++) {
-            if (town->above[i] < 0) continue;
+            if (scene->above[i] < 0) continue;
             more = true;
-            if (in_use(town, i)) continue;
-            close_account(&town->accounts[i]);
-            town->above[i] = -1;
-            count(town);
+            if (in_use(scene, i)) continue;
+            close_account(&scene->accounts[i]);
+            scene->above[i] = -1;
+            count(scene);
         }
     }
 }
@@ -411,27 +411,27 @@ static void wind_up(struct town *town)
 TEST("random trees of carving, taking, charging, refunding and closing neither lose nor make a "
      "unit")
 {
-    static struct town town;
+    static struct scene scene;
     for (uint64_t seed = 1; seed <= 20; seed++) {
-        jrt_rng_seed(&town.rng, seed);
-        town.made = janus_budget_of(900, 900, 900, 900, 900);
-        town.spent = janus_budget_zero();
-        open_root(&town.accounts[0], town.made);
-        for (int i = 1; i < ACCOUNTS; i++) town.above[i] = -1;
-        town.above[0] = 0;
-        for (int i = 0; i < TASKS; i++) town.tasks[i].account = -1;
+        jrt_rng_seed(&scene.rng, seed);
+        scene.made = janus_budget_of(900, 900, 900, 900, 900);
+        scene.spent = janus_budget_zero();
+        open_root(&scene.accounts[0], scene.made);
+        for (int i = 1; i < ACCOUNTS; i++) scene.above[i] = -1;
+        scene.above[0] = 0;
+        for (int i = 0; i < TASKS; i++) scene.tasks[i].account = -1;
         for (int i = 0; i < STEPS; i++) {
-            if (jrt_rng_below(&town.rng, 2) == 0)
-                step_account(&town);
+            if (jrt_rng_below(&scene.rng, 2) == 0)
+                step_account(&scene);
             else
-                step_task(&town);
-            count(&town);
+                step_task(&scene);
+            count(&scene);
         }
-        wind_up(&town);
-        janus_budget rest = town.made;
-        subtract(&rest, town.spent);
-        CHECK(janus_budget_equal(books(&town.accounts[0]).left, rest));
-        CHECK(janus_budget_equal(books(&town.accounts[0]).spent, town.spent));
-        close_account(&town.accounts[0]);
+        wind_up(&scene);
+        janus_budget rest = scene.made;
+        subtract(&rest, scene.spent);
+        CHECK(janus_budget_equal(books(&scene.accounts[0]).left, rest));
+        CHECK(janus_budget_equal(books(&scene.accounts[0]).spent, scene.spent));
+        close_account(&scene.accounts[0]);
     }
 }

@@ -136,15 +136,15 @@ TEST("each profile's limits are the documented numbers")
     CHECK_EQ(service->max_tasks, 100);
     CHECK(janus_budget_equal(service->task_budget, janus_budget_default()));
     CHECK(janus_budget_equal(service->budget, janus_budget_service_default()));
-    CHECK_EQ(service->channel_buffer_max, 10000);
-    CHECK_EQ(service->channels_max, 1000);
+    CHECK_EQ(service->max_channel_values, 10000);
+    CHECK_EQ(service->max_channels, 1000);
 
     const janus_limits *cluster = janus_profile_limits(JANUS_PROFILE_CLUSTER);
     CHECK_EQ(cluster->max_tasks, 10000);
     CHECK(janus_budget_equal(cluster->task_budget, janus_budget_actor_default()));
     CHECK(janus_budget_equal(cluster->budget, janus_budget_cluster_default()));
-    CHECK_EQ(cluster->channel_buffer_max, 100000);
-    CHECK_EQ(cluster->channels_max, 10000);
+    CHECK_EQ(cluster->max_channel_values, 100000);
+    CHECK_EQ(cluster->max_channels, 10000);
 
     static const janus_profile without[] = {JANUS_PROFILE_CORE, JANUS_PROFILE_SOVEREIGN};
     for (int i = 0; i < 2; i++) {

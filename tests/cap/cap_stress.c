@@ -96,7 +96,7 @@ TEST("after a revocation has returned, no check of the branch succeeds")
 {
     pthread_t threads[CHECKERS + 1];
     realm.table = NULL;
-    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = 4), &realm.table,
+    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.max_caps = 4), &realm.table,
                                     &realm.root), /* eight places: reused at once */
              JANUS_OK);
     for (int i = 0; i <= CHECKERS; i++) {

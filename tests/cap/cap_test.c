@@ -102,7 +102,7 @@ TEST("impossible grants are refused before anything is made")
     CHECK_EQ(stats_of(&realm).live, 1);
     janus_cap_table *table;
     janus_authority *root;
-    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = UINT32_MAX), &table, &root),
+    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.max_caps = UINT32_MAX), &table, &root),
              JANUS_INVALID);
     CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.profile = 9), &table, &root),
              JANUS_INVALID);

@@ -139,7 +139,7 @@ TEST("a full table refuses a capability, and has room again after a release")
     struct realm realm;
     janus_cap    caps[8], cap;
     CHECK_EQ(
-        janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = 8), &realm.table, &realm.root),
+        janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.max_caps = 8), &realm.table, &realm.root),
         JANUS_OK);
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < 8; i++) caps[i] = mint_spawn(&realm, ALICE);
@@ -168,7 +168,7 @@ enum { CROWD = 1000000 };
 TEST("a million capabilities, wide and deep, are revoked as one branch")
 {
     struct realm realm;
-    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = CROWD * 2), &realm.table,
+    CHECK_EQ(janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.max_caps = CROWD * 2), &realm.table,
                                     &realm.root),
              JANUS_OK);
     janus_cap *caps = malloc(CROWD * sizeof *caps);
@@ -194,7 +194,7 @@ TEST("a task that derives without end leaves the authority a quarter of the tabl
     janus_cap    cap, last;
     int          derived = 0;
     CHECK_EQ(
-        janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.caps_max = 64), &realm.table, &realm.root),
+        janus_cap_table_create(JANUS_CAP_TABLE_OPTIONS(.max_caps = 64), &realm.table, &realm.root),
         JANUS_OK);
     cap = mint_spawn(&realm, ALICE);
     while (janus_cap_attenuate_in(realm.table, cap, ALICE, JANUS_CAP_GRANT(.rights = 1), &last) ==

@@ -108,7 +108,7 @@ static void check(void *state)
             memcpy(&story.left[c][i], jrt_chan_slot(chan, i), 8);
         }
     }
-    bool there_is_a_story = story_holds((struct tale){0});
+    bool there_is_a_story = story_holds((struct model){0});
     MODEL_CHECK(there_is_a_story);
 }
 
@@ -122,6 +122,7 @@ static void tear_down(void *state)
         chan->ring = NULL;
         free(chan->cold);
         chan->lock.taken = false;
+        jrt_chan_drop_keys(chan); /* [chan-key] */
         jrt_chan_give(chan);
     }
     free(scheduler);

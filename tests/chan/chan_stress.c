@@ -4,7 +4,7 @@
  * cancelled or too late in the middle, and their channels are closed and destroyed. A value whose
  * send returned OK is received exactly once, and no other value is received.
  */
-#include "quay.h"
+#include "channels.h"
 
 #include "base/rng.h"
 
@@ -18,7 +18,7 @@ enum {
     THREADS = 2,
 };
 
-static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(700) : UINT64_C(700)) * 1000000;
+static const uint64_t run_ns = (RIG_SLOW ? UINT64_C(700) : UINT64_C(700)) * 1000000;
 
 static struct {
     janus_channel    channels[CHANNELS];
@@ -39,13 +39,13 @@ static janus_status send_once(struct jrt_rng *rng, int64_t value)
     switch (jrt_rng_below(rng, 5)) {
     case 0: return janus_channel_try_send(channel, &value);
     case 1: return janus_channel_send_until(channel, &value, janus_now_ns() + 20000);
-    case 2: return janus_channel_send_until(channel, &value, janus_now_ns() + 5 * town_ms);
+    case 2: return janus_channel_send_until(channel, &value, janus_now_ns() + 5 * rig_ms);
     case 3: {
         for (int i = 0; i < CHANNELS; i++) {
             cases[i] = (janus_select_case){
                 .channel = sea.channels[i], .kind = JANUS_SELECT_KIND_SEND, .value = &value};
         }
-        return janus_select_until(cases, CHANNELS, NULL, janus_now_ns() + 5 * town_ms);
+        return janus_select_until(cases, CHANNELS, NULL, janus_now_ns() + 5 * rig_ms);
     }
     default: return janus_channel_send(channel, &value);
     }
@@ -58,12 +58,12 @@ static janus_status receive_once(struct jrt_rng *rng, int64_t *out)
     switch (jrt_rng_below(rng, 5)) {
     case 0: return janus_channel_try_recv(channel, out);
     case 1: return janus_channel_recv_until(channel, out, janus_now_ns() + 20000);
-    case 2: return janus_channel_recv_until(channel, out, janus_now_ns() + 5 * town_ms);
+    case 2: return janus_channel_recv_until(channel, out, janus_now_ns() + 5 * rig_ms);
     case 3: {
         for (int i = 0; i < CHANNELS; i++) {
             cases[i] = (janus_select_case){.channel = sea.channels[i], .value = out};
         }
-        return janus_select_until(cases, CHANNELS, NULL, janus_now_ns() + 5 * town_ms);
+        return janus_select_until(cases, CHANNELS, NULL, janus_now_ns() + 5 * rig_ms);
     }
     default: return janus_channel_recv(channel, out);
     }
@@ -116,7 +116,7 @@ static int64_t churn(void *argument)
 {
     janus_entry   *entry = argument != NULL ? keep_sending : keep_receiving;
     struct jrt_rng rng;
-    uint64_t       end = janus_now_ns() + town_few(run_ns);
+    uint64_t       end = janus_now_ns() + rig_few(run_ns);
     jrt_rng_seed(&rng, (uint64_t)atomic_fetch_add(&sea.number, 1));
     while (janus_now_ns() < end) {
         janus_nursery group;
@@ -165,12 +165,12 @@ static void run(uint32_t workers)
     pthread_t threads[2 * THREADS];
     memset(&sea, 0, sizeof sea);
     for (int i = 0; i < CHANNELS; i++) sea.channels[i] = open_outside((uint64_t)i);
-    int count = town_simulated() ? 0 : THREADS; /* no outside threads in a world */
+    int count = rig_simulated() ? 0 : THREADS; /* no outside threads in a world */
     for (int i = 0; i < count; i++) {
         CHECK_EQ(pthread_create(&threads[2 * i], NULL, thread_sends, NULL), 0);
         CHECK_EQ(pthread_create(&threads[2 * i + 1], NULL, thread_receives, NULL), 0);
     }
-    town_run(workers, all_at_once, NULL, 1);
+    rig_run(workers, all_at_once, NULL, 1);
     atomic_store(&sea.stop, 1);
     close_all();
     for (int i = 0; i < 2 * count; i++) CHECK_EQ(pthread_join(threads[i], NULL), 0);
@@ -190,7 +190,7 @@ static void run(uint32_t workers)
         CHECK(atomic_load(&sea.got[i]) <= 1);
         sent += atomic_load(&sea.sent[i]);
     }
-    if (town_simulated()) return; /* short, and another seed takes another way */
+    if (rig_simulated()) return; /* short, and another seed takes another way */
     CHECK(sent > 100);
     CHECK(atomic_load(&sea.seen[-JANUS_CANCELLED]) > 0);
     CHECK(atomic_load(&sea.seen[-JANUS_DEADLINE]) > 0);
@@ -243,7 +243,7 @@ static void *use_it_as_thread(void *argument)
 
 static int64_t make_and_destroy(void *argument)
 {
-    uint64_t end = janus_now_ns() + town_few(run_ns);
+    uint64_t end = janus_now_ns() + rig_few(run_ns);
     (void)argument;
     while (janus_now_ns() < end) {
         janus_channel channel = open_outside(atomic_load(&wreck.stale) % 2 != 0 ? 1 : 0);
@@ -277,9 +277,9 @@ TEST("users of a destroyed channel get STALE or CLOSED, and nothing breaks")
         memset(&wreck, 0, sizeof wreck);
         atomic_store(&wreck.first, first.opaque[0]);
         atomic_store(&wreck.second, first.opaque[1]);
-        bool outside = !town_simulated();
+        bool outside = !rig_simulated();
         if (outside) CHECK_EQ(pthread_create(&thread, NULL, use_it_as_thread, NULL), 0);
-        town_run(workers, wreckers, NULL, 1);
+        rig_run(workers, wreckers, NULL, 1);
         if (outside) CHECK_EQ(pthread_join(thread, NULL), 0);
         destroy(first);
         CHECK(!outside || atomic_load(&wreck.stale) > 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Channels without waiting: values, handles, overflow. */
-#include "quay.h"
+#include "channels.h"
 
 #include "base/rng.h"
 #include "chan/chan.h"
@@ -37,7 +37,7 @@ static int64_t ring_around(void *argument)
 TEST("values come out in the order they went in, up to the capacity, on tasks and threads")
 {
     CHECK_EQ(ring_around(NULL), 0);
-    town_all(ring_around, NULL, REPEATS);
+    rig_all(ring_around, NULL, REPEATS);
 }
 
 static int64_t all_sizes(void *argument)
@@ -64,7 +64,7 @@ static int64_t all_sizes(void *argument)
     return 0;
 }
 
-TEST("values of any size are copied, and not a byte more") { town_run(2, all_sizes, NULL, 2); }
+TEST("values of any size are copied, and not a byte more") { rig_run(2, all_sizes, NULL, 2); }
 
 /* Handles. */
 
@@ -109,7 +109,7 @@ static int64_t rights(void *argument)
 TEST("a handle allows what its rights say, and no other handle can be made from it")
 {
     CHECK_EQ(rights(NULL), 0);
-    town_run(2, rights, NULL, 1);
+    rig_run(2, rights, NULL, 1);
 }
 
 /* Every call must return that status. */
@@ -153,8 +153,8 @@ static int64_t stale(void *argument)
 TEST("a handle of a destroyed channel is STALE for ever")
 {
     CHECK_EQ(stale(NULL), 0);
-    town_run(1, stale, NULL, 2);
-    town_run(2, stale, NULL, 2);
+    rig_run(1, stale, NULL, 2);
+    rig_run(2, stale, NULL, 2);
 }
 
 static int64_t changed(void *argument)
@@ -181,8 +181,8 @@ static int64_t changed(void *argument)
 TEST("a handle with any single bit changed is refused, and nothing happens")
 {
     CHECK_EQ(changed(NULL), 0);
-    town_run(1, changed, NULL, 1);
-    town_run(2, changed, NULL, 1);
+    rig_run(1, changed, NULL, 1);
+    rig_run(2, changed, NULL, 1);
 }
 
 /* What a holder can compute: its own handles with other rights, and with any word replaced. */
@@ -211,7 +211,7 @@ static int64_t widen(void *argument)
 TEST("a handle with other rights is STALE, whatever a task computes from its handles")
 {
     CHECK_EQ(widen(NULL), 0);
-    town_run(2, widen, NULL, 1);
+    rig_run(2, widen, NULL, 1);
 }
 
 /* Handles once held an address, with a check that anybody can compute. */
@@ -248,8 +248,8 @@ static int64_t forge(void *argument)
 TEST("a forged handle is STALE, whatever it names, and causes no fault")
 {
     CHECK_EQ(forge(NULL), 0);
-    town_run(1, forge, NULL, 1);
-    town_run(2, forge, NULL, 1);
+    rig_run(1, forge, NULL, 1);
+    rig_run(2, forge, NULL, 1);
 }
 
 TEST("impossible options are refused and no channel is made")
@@ -318,7 +318,7 @@ static int64_t policies(void *argument)
 
 TEST("a full channel fails, or drops its oldest value and counts it, as its options say")
 {
-    town_run(2, policies, NULL, 1);
+    rig_run(2, policies, NULL, 1);
 }
 
 static int64_t unbounded(void *argument)
@@ -349,7 +349,7 @@ static int64_t unbounded(void *argument)
 TEST("an unbounded channel grows to its cap of bytes and not beyond, and keeps the order")
 {
     CHECK_EQ(unbounded(NULL), 0);
-    town_run(2, unbounded, NULL, 1);
+    rig_run(2, unbounded, NULL, 1);
 }
 
 /* Two senders found the ring full, and one of them comes late. */
@@ -378,7 +378,7 @@ static int64_t grow_late(void *argument)
 TEST("a task that comes late to enlarge a channel leaves it unchanged")
 {
     CHECK_EQ(grow_late(NULL), 0);
-    town_run(1, grow_late, NULL, 1);
+    rig_run(1, grow_late, NULL, 1);
 }
 
 /* Bytes of the ring. No other task uses the channel. */
@@ -427,6 +427,6 @@ static int64_t shrink(void *argument)
 TEST("an unbounded channel that is empty again keeps at most 64 KiB, whichever task emptied it")
 {
     CHECK_EQ(shrink(NULL), 0);
-    town_run(1, shrink, NULL, 1);
-    town_run(2, shrink, NULL, 1);
+    rig_run(1, shrink, NULL, 1);
+    rig_run(2, shrink, NULL, 1);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Closing with more waiters than a batch, [chan-close]: it takes effect at one moment. */
-#include "quay.h"
+#include "channels.h"
 
 #include <pthread.h>
 
-enum { SENDERS = TOWN_SLOW ? 300 : 1000, ROOM = 3, ROUNDS = TOWN_SLOW ? 3 : 20 };
+enum { SENDERS = RIG_SLOW ? 300 : 1000, ROOM = 3, ROUNDS = RIG_SLOW ? 3 : 20 };
 
 struct crowd {
     janus_channel channel;
@@ -27,7 +27,7 @@ static void *receive_once_closed(void *argument)
 {
     struct crowd *crowd = argument;
     int64_t       value = -1;
-    uint64_t      limit = janus_now_ns() + town_patience;
+    uint64_t      limit = janus_now_ns() + rig_patience;
     janus_status  status;
     while (!look(crowd->channel).closed) CHECK(janus_now_ns() < limit);
     while ((status = janus_channel_try_recv(crowd->channel, &value)) == JANUS_OK) {
@@ -63,6 +63,6 @@ static int64_t close_on_senders(void *argument)
 
 TEST("after a close no value of a crowd of waiting senders is taken")
 {
-    town_run(1, close_on_senders, NULL, ROUNDS);
-    town_run(2, close_on_senders, NULL, ROUNDS);
+    rig_run(1, close_on_senders, NULL, ROUNDS);
+    rig_run(2, close_on_senders, NULL, ROUNDS);
 }

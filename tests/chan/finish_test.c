@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits that end in the switch, [task-finish]. The data in the strand's place belongs to one wait
  * only, and every way to leave and return leads to the same answers. */
-#include "quay.h"
+#include "channels.h"
 
 #include <janusrt/fiber.h>
 
-enum { TRIPS = TOWN_SLOW ? 200 : 2000 };
+enum { TRIPS = RIG_SLOW ? 200 : 2000 };
 
 struct pair {
     janus_channel there, back;
@@ -99,7 +99,7 @@ static int64_t talk(void *argument)
 
 TEST("a plain task, a shielded one and one in its own fiber exchange values with a task")
 {
-    town_all(talk, NULL, TOWN_SLOW ? 1 : 5);
+    rig_all(talk, NULL, RIG_SLOW ? 1 : 5);
 }
 
 /* A task that ends in its wait waits again before it is gone, on the same strand. */
@@ -155,7 +155,7 @@ static int64_t end_them(void *argument)
 
 TEST("a task that ended in its wait can wait at channels in its defers")
 {
-    town_all(end_them, NULL, REPEATS);
+    rig_all(end_them, NULL, REPEATS);
 }
 
 /* A task that got CANCELLED in its wait waits again at once. */
@@ -199,5 +199,5 @@ static int64_t tell_them(void *argument)
 
 TEST("a task that was cancelled in its wait can wait in a shield")
 {
-    town_all(tell_them, NULL, REPEATS);
+    rig_all(tell_them, NULL, REPEATS);
 }

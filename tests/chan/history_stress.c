@@ -6,7 +6,7 @@
  * locks until others come ([chan-bias]). When all parties have returned, there must be a story
  * (story.h) that keeps the order of operations that did not overlap. A failure prints the seed.
  */
-#include "quay.h"
+#include "channels.h"
 
 #include "base/rng.h"
 #include "chan/chan.h"
@@ -16,7 +16,7 @@
 #include <sched.h>
 #include <stdio.h>
 
-enum { HISTORIES = TOWN_SLOW ? 200 : 800 };
+enum { HISTORIES = RIG_SLOW ? 200 : 800 };
 
 static struct op         cases[STORY_PARTIES][STORY_OPS][STORY_CASES];
 static _Atomic(unsigned) ticks;
@@ -82,7 +82,7 @@ static int64_t open_as_task(void *argument)
 static void act(int party)
 {
     atomic_fetch_add(&arrived, 1);
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (atomic_load(&arrived) < story.parties) {
         CHECK(janus_now_ns() < limit);
         janus_shield_begin();
@@ -126,7 +126,7 @@ static void check_story(uint64_t number)
         CHECK_EQ(story.left_count[c], (int)info.length);
         destroy(story_channels[c]);
     }
-    bool there_is_a_story = story_holds((struct tale){0});
+    bool there_is_a_story = story_holds((struct model){0});
     if (there_is_a_story) return;
     printf("# seed %llu, history %llu\n", (unsigned long long)seed, (unsigned long long)number);
     for (int c = 0; c < STORY_CHANNELS; c++) {
@@ -153,9 +153,9 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
     janus_nursery root;
     draw_all(rng);
     int plain = jrt_rng_below(rng, 2) == 0 ? (int)jrt_rng_below(rng, 3) : 0;
-    if (town_simulated()) plain = 0;
+    if (rig_simulated()) plain = 0;
     if (jrt_rng_below(rng, 2) == 0) {
-        town_do(scheduler, open_as_task, NULL);
+        rig_do(scheduler, open_as_task, NULL);
     } else {
         story_open(true);
     }
@@ -169,7 +169,7 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
         }
     }
     if (jrt_rng_below(rng, 4) == 0) {
-        uint64_t limit = janus_now_ns() + town_patience;
+        uint64_t limit = janus_now_ns() + rig_patience;
         while (atomic_load(&arrived) < story.parties) {
             CHECK(janus_now_ns() < limit);
             sched_yield();
@@ -186,10 +186,10 @@ static void happen(janus_scheduler *scheduler, struct jrt_rng *rng, uint64_t num
 static void many(uint32_t workers)
 {
     struct jrt_rng   rng;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    seed = town_simulated() ? strtoull(getenv("JANUSRT_SEED"), NULL, 0) : janus_now_ns();
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    seed = rig_simulated() ? strtoull(getenv("JANUSRT_SEED"), NULL, 0) : janus_now_ns();
     jrt_rng_seed(&rng, seed);
-    for (uint64_t i = 0; i < (town_simulated() ? 100 : HISTORIES); i++) happen(scheduler, &rng, i);
+    for (uint64_t i = 0; i < (rig_simulated() ? 100 : HISTORIES); i++) happen(scheduler, &rng, i);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -213,20 +213,20 @@ static void clear_story(void)
 TEST("the checker finds a history in which a value comes twice, is lost or overtakes")
 {
     clear_story();
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[1][1].got = 1; /* twice */
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[1][0].got = 2; /* overtakes */
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[1][0].got = 1;
     story.counts[1] = 1; /* 2 is lost */
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.left_count[0] = 1;
     story.left[0][0] = 2;
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[0][0].began = 10; /* received before it was sent */
     story.ops[0][0].ended = 11;
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
 }
 
 TEST("the checker accepts a full channel that fails or drops, and no other")
@@ -235,25 +235,25 @@ TEST("the checker accepts a full channel that fails or drops, and no other")
     story.capacity[0] = 1;
     story.ops[0][1].ended = 1; /* both were sent before anything was received */
     story.ops[1][0].began = 2;
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[0][1].status = JANUS_FULL;
     story.counts[1] = 1;
-    CHECK(!story_holds((struct tale){0})); /* it waits */
+    CHECK(!story_holds((struct model){0})); /* it waits */
     story.overflow[0] = JANUS_OVERFLOW_FAIL;
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[0][1].status = JANUS_DEADLINE;
-    CHECK(!story_holds((struct tale){0})); /* it does not wait */
+    CHECK(!story_holds((struct model){0})); /* it does not wait */
     story.ops[0][1].status = JANUS_FULL;
     story.capacity[0] = 2;
-    CHECK(!story_holds((struct tale){0})); /* there was room */
+    CHECK(!story_holds((struct model){0})); /* there was room */
     story.capacity[0] = 1;
     story.overflow[0] = JANUS_OVERFLOW_DROP_OLDEST;
-    CHECK(!story_holds((struct tale){0}));
+    CHECK(!story_holds((struct model){0}));
     story.ops[0][1].status = JANUS_OK;
     story.ops[1][0].got = 2;
-    CHECK(!story_holds((struct tale){0})); /* it is counted */
+    CHECK(!story_holds((struct model){0})); /* it is counted */
     story.dropped[0] = 1;
-    CHECK(story_holds((struct tale){0}));
+    CHECK(story_holds((struct model){0}));
     story.ops[1][0].got = 1;
-    CHECK(!story_holds((struct tale){0})); /* not the oldest */
+    CHECK(!story_holds((struct model){0})); /* not the oldest */
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How long channels live, what pays for them, and how many there may be. */
-#include "quay.h"
+#include "channels.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ static int64_t outlive(void *argument)
 
 TEST("a channel that a task forgot ends with the task, and a kept channel does not")
 {
-    town_all(outlive, NULL, REPEATS);
+    rig_all(outlive, NULL, REPEATS);
 }
 
 static int64_t open_and_wait(void *argument)
@@ -94,7 +94,7 @@ static int64_t end_under_waiter(void *argument)
 
 TEST("a task that waits at a channel whose task ends gets CLOSED, and then STALE")
 {
-    town_all(end_under_waiter, NULL, REPEATS);
+    rig_all(end_under_waiter, NULL, REPEATS);
 }
 
 /* Two tasks end it at the same moment: its own task by ending, and another by destroying it. */
@@ -133,7 +133,7 @@ static int64_t end_twice(void *argument)
 
 TEST("a channel may be destroyed at the moment at which its task ends")
 {
-    town_all(end_twice, NULL, REPEATS);
+    rig_all(end_twice, NULL, REPEATS);
 }
 
 /* Nothing outlives a nursery under its terms. */
@@ -157,7 +157,7 @@ static int64_t end_with_terms(void *argument)
 
 TEST("a kept channel ends with the nursery on whose terms it was opened")
 {
-    town_all(end_with_terms, NULL, REPEATS);
+    rig_all(end_with_terms, NULL, REPEATS);
 }
 
 /* Memory. */
@@ -182,7 +182,7 @@ static int64_t pay(void *argument)
 
 TEST("a channel's memory is charged to its task, returned at its end, and refused if it lacks")
 {
-    town_all(pay, NULL, 2);
+    rig_all(pay, NULL, 2);
 }
 
 struct rich {
@@ -217,7 +217,7 @@ static int64_t use_it_again(void *argument)
 
 TEST("if another task destroys a channel, its maker gets the memory back")
 {
-    town_all(use_it_again, NULL, REPEATS);
+    rig_all(use_it_again, NULL, REPEATS);
 }
 
 /* A pool whose children open channels and forget them does not run dry. */
@@ -248,7 +248,7 @@ static int64_t refill(void *argument)
 
 TEST("the memory of a forgotten channel goes back to the pool of its task")
 {
-    town_all(refill, NULL, 2);
+    rig_all(refill, NULL, 2);
 }
 
 /* Limits. */
@@ -300,9 +300,9 @@ static int64_t set_limits(void *argument)
 TEST("the options limit a scheduler's channels, and the values in each")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST,
-                                          .max_channel_values = 20000));
-    town_do(scheduler, set_limits, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST,
+                                         .max_channel_values = 20000));
+    rig_do(scheduler, set_limits, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -330,8 +330,8 @@ static int64_t fill_pools(void *argument)
 TEST("channels that one pool has used up refuse no task outside it")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST));
-    town_do(scheduler, fill_pools, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_channels = MOST));
+    rig_do(scheduler, fill_pools, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -357,5 +357,5 @@ static int64_t name_it(void *argument)
 TEST("a channel's name is copied, up to 31 bytes")
 {
     CHECK_EQ(name_it(NULL), 0);
-    town_run(1, name_it, NULL, 1);
+    rig_run(1, name_it, NULL, 1);
 }

@@ -60,10 +60,10 @@ static void jrt_chan_let_go(_Atomic(uint32_t) *held)
 
 /* No prices. */
 
-#define JRT_CHAN_TOLL_H
+#define JRT_CHAN_PAY_H
 #include <janusrt/channel.h>
 
-struct jrt_toll {
+struct jrt_chan_charge {
     uint64_t bytes;
 };
 
@@ -89,20 +89,20 @@ static bool jrt_chan_pay_fast(const struct jrt_task *task) { return task != NULL
 static void jrt_chan_pay_back(const struct jrt_task *task) { (void)task; }
 
 static janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, bool kept,
-                                      struct jrt_toll *out)
+                                      struct jrt_chan_charge *out)
 {
     (void)capacity, (void)kept;
     out->bytes = bytes;
     return JANUS_OK;
 }
 
-static void jrt_chan_opened(struct jrt_toll *toll, janus_channel name,
+static void jrt_chan_opened(struct jrt_chan_charge *charge, janus_channel name,
                             void (*end)(const uint64_t name[2]))
 {
-    (void)toll, (void)name, (void)end;
+    (void)charge, (void)name, (void)end;
 }
 
-static void jrt_chan_closed(struct jrt_toll *toll) { (void)toll; }
+static void jrt_chan_closed(struct jrt_chan_charge *charge) { (void)charge; }
 
 enum { THREADS = MODEL_THREADS_MAX };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of channels: copied, clean, and shown where a task waits. */
 #include "../task/dumped.h"
-#include "quay.h"
+#include "channels.h"
 
 #include <string.h>
 #include <sys/mman.h>
@@ -9,7 +9,7 @@
 /* Dumps until the words appear. */
 static void check_dump_says(janus_scheduler *scheduler, const char *words)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     for (;;) {
         char *text = dumped(scheduler);
         bool  there = strstr(text, words) != NULL;
@@ -90,8 +90,8 @@ static int64_t watch(void *argument)
 static void play(uint32_t workers)
 {
     struct scene scene = {.scheduler = NULL};
-    scene.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    town_do(scene.scheduler, watch, &scene);
+    scene.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    rig_do(scene.scheduler, watch, &scene);
     CHECK_EQ(janus_scheduler_destroy(scene.scheduler), JANUS_OK);
 }
 
@@ -122,5 +122,5 @@ static int64_t name_wildly(void *argument)
 TEST("a channel's name is escaped, and ends before unmapped memory")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer delays the handler of the fault");
-    town_run(1, name_wildly, NULL, 1);
+    rig_run(1, name_wildly, NULL, 1);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Selects: they do one of several cases, each equally likely, and none twice. */
-#include "quay.h"
+#include "channels.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static int64_t at_once(void *argument)
     (void)argument;
     CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_WOULD_WAIT);
     CHECK_EQ(janus_select_until(cases, 3, &chosen, 0), JANUS_DEADLINE);
-    CHECK_EQ(janus_select_until(nobody, 2, &chosen, janus_now_ns() + town_ms / 4), JANUS_DEADLINE);
-    CHECK_EQ(janus_select_until(NULL, 0, &chosen, janus_now_ns() + town_ms / 4), JANUS_DEADLINE);
+    CHECK_EQ(janus_select_until(nobody, 2, &chosen, janus_now_ns() + rig_ms / 4), JANUS_DEADLINE);
+    CHECK_EQ(janus_select_until(NULL, 0, &chosen, janus_now_ns() + rig_ms / 4), JANUS_DEADLINE);
     CHECK_EQ(janus_try_select(NULL, 0, &chosen), JANUS_WOULD_WAIT);
     CHECK_EQ(chosen, 99);
     CHECK_EQ(janus_channel_send(one, &in), JANUS_OK);
@@ -63,7 +63,7 @@ static int64_t at_once(void *argument)
 TEST("a select does a possible case at once, or reports WOULD_WAIT or the wrong case")
 {
     CHECK_EQ(at_once(NULL), 0);
-    town_all(at_once, NULL, REPEATS);
+    rig_all(at_once, NULL, REPEATS);
 }
 
 /* Fairness. */
@@ -107,7 +107,7 @@ TEST("all possible cases are equally likely, wherever they stand")
     int counts[CASES];
     CHECK_EQ(count_choices(counts), 0);
     check_even(counts);
-    town_run(1, count_choices, counts, 1);
+    rig_run(1, count_choices, counts, 1);
     check_even(counts);
 }
 
@@ -193,9 +193,9 @@ TEST("the seed decides the choices")
 {
     struct draws draws[3];
     for (uint64_t i = 0; i < 3; i++) {
-        janus_scheduler *scheduler = town_open(
+        janus_scheduler *scheduler = rig_open(
             JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = i < 2 ? 11 : 12));
-        town_do(scheduler, note_choices, &draws[i]);
+        rig_do(scheduler, note_choices, &draws[i]);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
     CHECK_EQ(memcmp(&draws[0], &draws[1], sizeof draws[0]), 0);
@@ -227,11 +227,11 @@ static void *select_thread(void *argument)
 
 static void await_any(janus_channel channel, uint64_t number)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (look(channel).senders + look(channel).receivers != number) {
         CHECK(janus_now_ns() < limit);
         if (janus_yield() == JANUS_STATE)
-            JANUS_IGNORE(janus_sleep(town_ms / 10)); /* a plain thread */
+            JANUS_IGNORE(janus_sleep(rig_ms / 10)); /* a plain thread */
     }
 }
 
@@ -253,7 +253,7 @@ static void serve(struct crowd *crowd, struct selector *selector, size_t k)
     } else {
         CHECK_EQ(janus_channel_send(crowd->channels[k], &value), JANUS_OK);
     }
-    CHECK(town_wait(&selector->returned));
+    CHECK(rig_wait(&selector->returned));
     CHECK_EQ(selector->status, JANUS_OK);
     CHECK_EQ(selector->chosen, k);
     if (k % 2 == 0) CHECK_EQ(crowd->values[k], 1000 + (int64_t)k);
@@ -298,19 +298,19 @@ static int64_t wait_for_one(void *argument)
 TEST("a select that waits, over one case or 300, is served once and leaves all queues")
 {
     static struct crowd crowd;
-    town_all(wait_for_one, &crowd, 2);
+    rig_all(wait_for_one, &crowd, 2);
 }
 
 TEST("a plain thread's select waits, is served, and has a deadline")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     static struct crowd crowd;
     struct selector     selector;
     for (size_t i = 0; i < 3; i++) crowd.channels[i] = open_outside(0);
     for (size_t k = 0; k < 3; k++) {
         pthread_t thread;
         set_up(&crowd, &selector, 3);
-        uint64_t soon = janus_now_ns() + town_ms;
+        uint64_t soon = janus_now_ns() + rig_ms;
         CHECK_EQ(janus_select_until(crowd.cases, 3, NULL, soon), JANUS_DEADLINE);
         CHECK(janus_now_ns() >= soon);
         CHECK_EQ(pthread_create(&thread, NULL, select_thread, &selector), 0);
@@ -349,7 +349,7 @@ static int64_t both_ways(void *argument)
 
 TEST("two selects that send and receive on one channel meet, and no select meets itself")
 {
-    town_all(both_ways, NULL, REPEATS);
+    rig_all(both_ways, NULL, REPEATS);
 }
 
 static int64_t closed_meanwhile(void *argument)
@@ -390,7 +390,7 @@ static int64_t closed_meanwhile(void *argument)
 
 TEST("closing or destroying one of its channels ends a select with that case")
 {
-    town_all(closed_meanwhile, NULL, REPEATS);
+    rig_all(closed_meanwhile, NULL, REPEATS);
 }
 
 static int64_t cancel_select(void *argument)
@@ -420,7 +420,7 @@ static int64_t cancel_select(void *argument)
 
 TEST("a cancel ends a select and takes it off all queues")
 {
-    town_all(cancel_select, NULL, REPEATS);
+    rig_all(cancel_select, NULL, REPEATS);
 }
 
 /* What a send would do without a select. */
@@ -458,7 +458,7 @@ static int64_t other_overflows(void *argument)
 
 TEST("in a select a failing channel waits for room, a dropping one drops, a growing one grows")
 {
-    town_run(2, other_overflows, NULL, 2);
+    rig_run(2, other_overflows, NULL, 2);
 }
 
 /* Refused memory is the fault of no case. */
@@ -494,7 +494,7 @@ TEST("a select whose channel cannot grow reports that and names no case")
                                             JANUS_CHANNEL_OPTIONS(.outside = true), &huge),
              JANUS_OK);
     CHECK_EQ(cannot_grow(&huge), 0);
-    town_run(1, cannot_grow, &huge, 1);
-    town_run(2, cannot_grow, &huge, 1);
+    rig_run(1, cannot_grow, &huge, 1);
+    rig_run(2, cannot_grow, &huge, 1);
     destroy(huge);
 }

@@ -103,7 +103,7 @@ __attribute__((noinline, unused)) static void story_do(struct op *op)
 
 /* Finding a story. */
 
-struct tale {
+struct model {
     int64_t queue[STORY_CHANNELS][STORY_ITEMS];
     int     length[STORY_CHANNELS];
     int     dropped[STORY_CHANNELS];
@@ -123,48 +123,49 @@ static inline struct op story_as_done(const struct op *op)
     return done;
 }
 
-static inline bool story_has_room(const struct tale *tale, int channel)
+static inline bool story_has_room(const struct model *model, int channel)
 {
-    return (uint64_t)tale->length[channel] < story.capacity[channel];
+    return (uint64_t)model->length[channel] < story.capacity[channel];
 }
 
 /* Whether a select with such a case does not wait. */
-static inline bool story_can_send(const struct tale *tale, int channel)
+static inline bool story_can_send(const struct model *model, int channel)
 {
-    return tale->closed[channel] || story.overflow[channel] == JANUS_OVERFLOW_DROP_OLDEST ||
-           story_has_room(tale, channel);
+    return model->closed[channel] || story.overflow[channel] == JANUS_OVERFLOW_DROP_OLDEST ||
+           story_has_room(model, channel);
 }
 
-static inline bool story_can_receive(const struct tale *tale, int channel)
+static inline bool story_can_receive(const struct model *model, int channel)
 {
-    return tale->closed[channel] || tale->length[channel] > 0;
+    return model->closed[channel] || model->length[channel] > 0;
 }
 
-static inline void story_take_first(struct tale *tale, int c)
+static inline void story_take_first(struct model *model, int c)
 {
-    memmove(tale->queue[c], tale->queue[c] + 1, sizeof tale->queue[c] - sizeof tale->queue[c][0]);
-    tale->length[c]--;
+    memmove(model->queue[c], model->queue[c] + 1,
+            sizeof model->queue[c] - sizeof model->queue[c][0]);
+    model->length[c]--;
 }
 
 /* Whether an operation that did nothing would have had to wait. */
-static inline bool story_would_wait(const struct tale *tale, const struct op *op)
+static inline bool story_would_wait(const struct model *model, const struct op *op)
 {
-    if (op->verb == 'R') return !story_can_receive(tale, op->channel);
+    if (op->verb == 'R') return !story_can_receive(model, op->channel);
     if (op->verb == 'S') {
-        return !story_can_send(tale, op->channel) &&
+        return !story_can_send(model, op->channel) &&
                story.overflow[op->channel] == JANUS_OVERFLOW_BLOCK;
     }
     for (int i = 0; i < op->count; i++) {
         const struct op *one = &op->cases[i];
-        if (one->verb == 's' ? story_can_send(tale, one->channel)
-                             : story_can_receive(tale, one->channel))
+        if (one->verb == 's' ? story_can_send(model, one->channel)
+                             : story_can_receive(model, one->channel))
             return false;
     }
     return op->verb == 'X';
 }
 
 /* One operation alone. False: it does not fit here. */
-static inline bool story_tell_one(struct tale *tale, const struct op *op)
+static inline bool story_tell_one(struct model *model, const struct op *op)
 {
     struct op done = story_as_done(op);
     int       c = done.channel;
@@ -172,86 +173,86 @@ static inline bool story_tell_one(struct tale *tale, const struct op *op)
     switch (done.status) {
     case JANUS_CANCELLED: return true;
     case JANUS_DEADLINE: return done.verb != 's' || story.overflow[c] == JANUS_OVERFLOW_BLOCK;
-    case JANUS_WOULD_WAIT: return story_would_wait(tale, op);
+    case JANUS_WOULD_WAIT: return story_would_wait(model, op);
     case JANUS_FULL:
-        return sends && story.overflow[c] == JANUS_OVERFLOW_FAIL && !story_can_send(tale, c);
-    case JANUS_CLOSED: return tale->closed[c] && (sends || tale->length[c] == 0);
+        return sends && story.overflow[c] == JANUS_OVERFLOW_FAIL && !story_can_send(model, c);
+    case JANUS_CLOSED: return model->closed[c] && (sends || model->length[c] == 0);
     case JANUS_OK: break;
     default: return false;
     }
     if (done.verb == 'c') {
-        tale->closed[c] = true;
+        model->closed[c] = true;
         return true;
     }
     if (sends) {
-        if (tale->closed[c] || !story_can_send(tale, c)) return false;
-        if (!story_has_room(tale, c)) {
-            story_take_first(tale, c);
-            tale->dropped[c]++;
+        if (model->closed[c] || !story_can_send(model, c)) return false;
+        if (!story_has_room(model, c)) {
+            story_take_first(model, c);
+            model->dropped[c]++;
         }
-        tale->queue[c][tale->length[c]++] = done.value;
+        model->queue[c][model->length[c]++] = done.value;
         return true;
     }
-    if (tale->length[c] == 0 || tale->queue[c][0] != done.got) return false;
-    story_take_first(tale, c);
+    if (model->length[c] == 0 || model->queue[c][0] != done.got) return false;
+    story_take_first(model, c);
     return true;
 }
 
 /* Two operations that meet. */
-static inline bool story_tell_two(const struct tale *tale, const struct op *left,
+static inline bool story_tell_two(const struct model *model, const struct op *left,
                                   const struct op *right)
 {
     struct op send = story_as_done(left), receive = story_as_done(right);
     return (send.verb == 's' || send.verb == 'S') && send.status == JANUS_OK &&
            (receive.verb == 'r' || receive.verb == 'R') && receive.status == JANUS_OK &&
            send.channel == receive.channel && story.capacity[send.channel] == 0 &&
-           !tale->closed[send.channel] && send.value == receive.got;
+           !model->closed[send.channel] && send.value == receive.got;
 }
 
-static inline bool story_ends_right(const struct tale *tale)
+static inline bool story_ends_right(const struct model *model)
 {
     for (int c = 0; c < STORY_CHANNELS; c++) {
-        if (tale->length[c] != story.left_count[c] || tale->closed[c] != story.closed[c] ||
-            tale->dropped[c] != story.dropped[c])
+        if (model->length[c] != story.left_count[c] || model->closed[c] != story.closed[c] ||
+            model->dropped[c] != story.dropped[c])
             return false;
-        for (int i = 0; i < tale->length[c]; i++) {
-            if (tale->queue[c][i] != story.left[c][i]) return false;
+        for (int i = 0; i < model->length[c]; i++) {
+            if (model->queue[c][i] != story.left[c][i]) return false;
         }
     }
     return true;
 }
 
 /* Whether party i's next operation may come now, before the remaining ones of others. */
-static inline bool story_in_time(const struct tale *tale, int i)
+static inline bool story_in_time(const struct model *model, int i)
 {
-    unsigned began = story.ops[i][tale->next[i]].began;
+    unsigned began = story.ops[i][model->next[i]].began;
     for (int k = 0; k < story.parties && story.timed; k++) {
-        if (k == i || tale->next[k] == story.counts[k]) continue;
-        if (story.ops[k][tale->next[k]].ended < began) return false;
+        if (k == i || model->next[k] == story.counts[k]) continue;
+        if (story.ops[k][model->next[k]].ended < began) return false;
     }
     return true;
 }
 
-static inline bool story_holds(struct tale tale)
+static inline bool story_holds(struct model model)
 {
     bool all = true;
     for (int i = 0; i < story.parties; i++) {
-        if (tale.next[i] == story.counts[i]) continue;
+        if (model.next[i] == story.counts[i]) continue;
         all = false;
-        if (!story_in_time(&tale, i)) continue;
-        const struct op *op = &story.ops[i][tale.next[i]];
-        struct tale      then = tale;
+        if (!story_in_time(&model, i)) continue;
+        const struct op *op = &story.ops[i][model.next[i]];
+        struct model     then = model;
         then.next[i]++;
         if (story_tell_one(&then, op) && story_holds(then)) return true;
         for (int k = 0; k < story.parties; k++) {
-            if (k == i || tale.next[k] == story.counts[k] || !story_in_time(&tale, k)) continue;
-            if (!story_tell_two(&tale, op, &story.ops[k][tale.next[k]])) continue;
-            then = tale;
+            if (k == i || model.next[k] == story.counts[k] || !story_in_time(&model, k)) continue;
+            if (!story_tell_two(&model, op, &story.ops[k][model.next[k]])) continue;
+            then = model;
             then.next[i]++, then.next[k]++;
             if (story_holds(then)) return true;
         }
     }
-    return all && story_ends_right(&tale);
+    return all && story_ends_right(&model);
 }
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which task runs when tasks serve each other. */
-#define TOWN_TURN_NS JANUS_TURN_NS
-#include "quay.h"
+#define RIG_TURN_NS JANUS_TURN_NS
+#include "channels.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -18,7 +18,7 @@ static int64_t talk_to_itself(void *argument)
 {
     struct hog *hog = argument;
     int64_t     value = 0;
-    uint64_t    limit = janus_now_ns() + town_patience;
+    uint64_t    limit = janus_now_ns() + rig_patience;
     while (!atomic_load(&hog->others)) {
         CHECK_EQ(janus_channel_send(hog->channel, &value), JANUS_OK);
         CHECK_EQ(janus_channel_recv(hog->channel, &value), JANUS_OK);
@@ -50,7 +50,7 @@ static int64_t share(void *argument)
     return 0;
 }
 
-TEST("a task whose channel is always ready lets others run") { town_run(1, share, NULL, 3); }
+TEST("a task whose channel is always ready lets others run") { rig_run(1, share, NULL, 3); }
 
 /* No budget ends its turn: it must end after this many operations at most, if each takes long. */
 
@@ -104,14 +104,16 @@ TEST("a task whose channel is always ready lets others run long before its slice
     const janus_budget much = JANUS_BUDGET(.ops = 1000000000, .memory = 1 << 20,
                                            .spawn_count = 1000, .channel_ops = 1000000000);
     janus_scheduler   *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &much));
-    for (int i = 0; i < 20; i++) town_do(scheduler, share_slowly, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &much));
+    for (int i = 0; i < 20; i++) rig_do(scheduler, share_slowly, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Selects with very many cases. */
 
 enum { CASES = 10000 };
+
+#define A_THIRD 0.33
 
 struct crowd {
     janus_channel      channel;
@@ -177,10 +179,10 @@ static int64_t share_with_selects(void *argument)
         crowd.cases[i] = (janus_select_case){
             .channel = crowd.channel, .kind = JANUS_SELECT_KIND_RECV, .value = &value};
     }
-    for (int i = 0; i < 5; i++) {
+    /* A busy machine may disturb a measurement. A task that starves does so each time. */
+    for (int i = 0; i < 30 && *best < A_THIRD; i++) {
         double share = rounds_beside(&crowd, true) / rounds_beside(&crowd, false);
         if (share > *best) *best = share;
-        if (*best >= 0.45) break;
     }
     free(crowd.cases);
     destroy(crowd.channel);
@@ -189,12 +191,12 @@ static int64_t share_with_selects(void *argument)
 
 TEST("a neighbour of a task that selects among 10,000 cases gets a third of the worker")
 {
-    TOWN_REAL("it measures time");
-    if (TOWN_SLOW) SKIP("shares of CPU time are measured in optimised builds");
+    RIG_REAL("it measures time");
+    if (RIG_SLOW) SKIP("shares of CPU time are measured in optimised builds");
     double best = 0;
-    town_run(1, share_with_selects, &best, 1);
+    rig_run(1, share_with_selects, &best, 1);
     printf("# share %.2f\n", best);
-    CHECK(best >= 0.33);
+    CHECK(best >= A_THIRD);
 }
 
 /* A task is served by a task that does not wait afterwards. */
@@ -217,7 +219,7 @@ static int64_t serve_and_keep_worker(void *argument)
 {
     struct busy *busy = argument;
     int64_t      value = 1;
-    uint64_t     limit = janus_now_ns() + town_patience;
+    uint64_t     limit = janus_now_ns() + rig_patience;
     await_waiting(busy->channel, 0, 1);
     CHECK_EQ(janus_channel_send(busy->channel, &value), JANUS_OK);
     while (!atomic_load(&busy->ran)) CHECK(janus_now_ns() < limit); /* without giving way */
@@ -246,6 +248,6 @@ static int64_t keep_all_busy(void *argument)
 TEST("a task served by a task that keeps its worker runs on another worker")
 {
     for (int pairs = 1; pairs < 4; pairs++) {
-        town_run((uint32_t)pairs + 1, keep_all_busy, &pairs, REPEATS);
+        rig_run((uint32_t)pairs + 1, keep_all_busy, &pairs, REPEATS);
     }
 }

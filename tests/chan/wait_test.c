@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waiting at channels: which task is served, what ends a wait, and what is left behind. */
 #include "../task/slumber.h"
-#include "quay.h"
+#include "channels.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -76,7 +76,7 @@ static int64_t meet(void *argument)
 TEST("each sent value is received once, with and without room, and a close wakes all receivers")
 {
     static struct meeting meeting = {.senders = 8, .receivers = 5, .each = 500};
-    town_all(meet, &meeting, 2);
+    rig_all(meet, &meeting, 2);
 }
 
 struct waiting {
@@ -124,7 +124,7 @@ static int64_t first_come(void *argument)
                 } else {
                     CHECK_EQ(janus_channel_try_send(channel, &value), JANUS_OK);
                 }
-                CHECK(town_wait(&waiting[i].returned));
+                CHECK(rig_wait(&waiting[i].returned));
                 CHECK_EQ(waiting[i].status, JANUS_OK);
                 if (!sends) CHECK_EQ(waiting[i].value, 100 + i);
             }
@@ -135,7 +135,7 @@ static int64_t first_come(void *argument)
     return 0;
 }
 
-TEST("the longest waiter is served first") { town_all(first_come, NULL, REPEATS); }
+TEST("the longest waiter is served first") { rig_all(first_come, NULL, REPEATS); }
 
 static int64_t close_on_them(void *argument)
 {
@@ -177,8 +177,8 @@ static int64_t close_on_them(void *argument)
 TEST("a close or destroy wakes all with CLOSED, senders keep their values, receivers drain")
 {
     static int destroying;
-    town_all(close_on_them, NULL, REPEATS);
-    town_all(close_on_them, &destroying, REPEATS);
+    rig_all(close_on_them, NULL, REPEATS);
+    rig_all(close_on_them, &destroying, REPEATS);
 }
 
 static int64_t too_late(void *argument)
@@ -188,11 +188,11 @@ static int64_t too_late(void *argument)
     (void)argument;
     CHECK_EQ(janus_channel_send_until(full, &value, 0), JANUS_OK); /* it can be done at once */
     for (int i = 0; i < 2; i++) {
-        uint64_t deadline = i == 0 ? 0 : janus_now_ns() + town_ms / 2;
+        uint64_t deadline = i == 0 ? 0 : janus_now_ns() + rig_ms / 2;
         CHECK_EQ(janus_channel_recv_until(empty, &value, deadline), JANUS_DEADLINE);
         CHECK_EQ(janus_channel_send_until(empty, &value, deadline), JANUS_DEADLINE);
         CHECK(janus_now_ns() >= deadline);
-        deadline = i == 0 ? 0 : janus_now_ns() + town_ms / 2;
+        deadline = i == 0 ? 0 : janus_now_ns() + rig_ms / 2;
         CHECK_EQ(janus_channel_send_until(full, &value, deadline), JANUS_DEADLINE);
         CHECK(janus_now_ns() >= deadline);
     }
@@ -206,7 +206,7 @@ static int64_t too_late(void *argument)
 TEST("a deadline ends a wait, not what can be done at once, and leaves no entry in the queue")
 {
     CHECK_EQ(too_late(NULL), 0);
-    town_all(too_late, NULL, REPEATS);
+    rig_all(too_late, NULL, REPEATS);
 }
 
 /* Plain threads. */
@@ -229,7 +229,7 @@ static int64_t talk(void *argument)
 {
     janus_channel *both = argument;
     int64_t        value = 0;
-    for (int64_t i = 1; i <= (TOWN_SLOW ? 200 : 2000); i++) {
+    for (int64_t i = 1; i <= (RIG_SLOW ? 200 : 2000); i++) {
         CHECK_EQ(janus_channel_send(both[0], &i), JANUS_OK);
         CHECK_EQ(janus_channel_recv(both[1], &value), JANUS_OK);
         CHECK_EQ(value, -i);
@@ -241,13 +241,13 @@ static int64_t talk(void *argument)
 
 TEST("a plain thread and a task exchange values, each blocking in its own way")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     for (uint64_t capacity = 0; capacity < 2; capacity++) {
         for (uint32_t workers = 1; workers < 3; workers++) {
             janus_channel both[2] = {open_outside(capacity), open_outside(capacity)};
             pthread_t     thread;
             CHECK_EQ(pthread_create(&thread, NULL, echo_thread, both), 0);
-            town_run(workers, talk, both, 1);
+            rig_run(workers, talk, both, 1);
             CHECK_EQ(pthread_join(thread, NULL), 0);
             destroy(both[0]);
             destroy(both[1]);
@@ -262,11 +262,11 @@ static int64_t echo_task(void *argument) { return echo_thread(argument) != NULL;
 TEST("tasks of two schedulers exchange values")
 {
     janus_channel    both[2] = {open_outside(0), open_outside(1)};
-    janus_scheduler *here = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *here = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_nursery    root;
     CHECK_EQ(janus_nursery_open_in(here, &root, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&root, echo_task, both), JANUS_OK);
-    town_run(2, talk_far, both, 1);
+    rig_run(2, talk_far, both, 1);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_destroy(here), JANUS_OK);
     destroy(both[0]);
@@ -310,7 +310,7 @@ static int64_t cancel_them(void *argument)
 
 TEST("a cancel ends waits at channels at once and leaves the channels as before the wait")
 {
-    town_all(cancel_them, NULL, REPEATS);
+    rig_all(cancel_them, NULL, REPEATS);
 }
 
 struct doomed {
@@ -347,7 +347,7 @@ static int64_t cancel_before(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&nursery, send_cancelled, &doomed), JANUS_OK);
-    CHECK(town_wait(&doomed.ready));
+    CHECK(rig_wait(&doomed.ready));
     CHECK_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
     JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
     CHECK_EQ(atomic_load(&doomed.told), 1);
@@ -358,7 +358,7 @@ static int64_t cancel_before(void *argument)
 
 TEST("a cancelled task does not send, even with room, unless it is shielded or only tries")
 {
-    town_all(cancel_before, NULL, 2);
+    rig_all(cancel_before, NULL, 2);
 }
 
 static int64_t stuck(void *argument)
@@ -378,7 +378,7 @@ static void all_stuck(void *argument)
     (void)argument;
     for (uint32_t workers = 1; workers < 3; workers++) {
         janus_channel channel[2] = {open_channel(0), open_channel(0)};
-        town_run(workers, stuck, channel, 1);
+        rig_run(workers, stuck, channel, 1);
         CHECK_EQ(look(channel[0]).receivers + look(channel[1]).senders, 0);
     }
 }
@@ -439,14 +439,14 @@ static int64_t wait_for_late(void *argument)
 
 TEST("waiting at a channel that plain threads may use, alone or among several, is no deadlock")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS * LATE_WAYS; i++) {
         struct late late = {.inside = open_channel(0),
                             .channel = open_outside(0),
                             .way = (enum late_way)(i % LATE_WAYS)};
         pthread_t   thread;
         CHECK_EQ(pthread_create(&thread, NULL, come_late, &late), 0);
-        town_run(1 + (uint32_t)i % 2, wait_for_late, &late, 1);
+        rig_run(1 + (uint32_t)i % 2, wait_for_late, &late, 1);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         destroy(late.inside);
         destroy(late.channel);
@@ -506,7 +506,7 @@ static int64_t unwind_them(void *argument)
 
 TEST("a task in unwind mode that is cancelled at a channel is off its queue before it ends")
 {
-    town_all(unwind_them, NULL, REPEATS);
+    rig_all(unwind_them, NULL, REPEATS);
 }
 
 /* Many. */
@@ -528,7 +528,7 @@ static int64_t wait_with_many(void *argument)
 
 static int64_t close_on_many(void *argument)
 {
-    enum { MANY = TOWN_SLOW ? 500 : 2000 };
+    enum { MANY = RIG_SLOW ? 500 : 2000 };
     struct many many = {.channel = open_channel(0)};
     (void)argument;
     janus_status ended;
@@ -546,5 +546,5 @@ static int64_t close_on_many(void *argument)
 
 TEST("a close wakes each of thousands of tasks that wait at a channel")
 {
-    town_all(close_on_many, NULL, 1);
+    rig_all(close_on_many, NULL, 1);
 }

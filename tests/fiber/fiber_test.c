@@ -251,7 +251,7 @@ TEST("a full pool refuses one more fiber, and makes it after another was destroy
 {
     janus_fiber_pool *pool = NULL;
     janus_fiber      *fibers[3], *extra = NULL;
-    CHECK_EQ(janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.fibers_max = 3), &pool), JANUS_OK);
+    CHECK_EQ(janus_fiber_pool_create(JANUS_FIBER_POOL_OPTIONS(.max_fibers = 3), &pool), JANUS_OK);
     for (int i = 0; i < 3; i++) fibers[i] = fiber_new(pool, answer, NULL);
     CHECK_EQ(janus_fiber_create(pool, answer, NULL, NULL, &extra), JANUS_FULL);
     CHECK(extra == NULL);

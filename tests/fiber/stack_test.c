@@ -129,7 +129,7 @@ TEST("the stack info names the rung in use, and a forced rung is the rung of all
 TEST("a forced mprotect rung returns FULL when its mappings are used up, and loses nothing")
 {
     janus_fiber_pool *pool = pool_with(
-        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 20));
+        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .max_guard_mappings = 20));
     janus_fiber *fibers[21];
     for (int i = 0; i < 20; i++) {
         fibers[i] = fiber_new(pool, park, NULL);
@@ -209,7 +209,7 @@ TEST("the high-water mark follows the deepest byte written")
 TEST("a spent budget of mappings stops no fiber while idle stacks are left")
 {
     janus_fiber_pool *pool = pool_with(
-        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .guard_mappings_max = 150));
+        JANUS_FIBER_POOL_OPTIONS(.guard = JANUS_GUARD_MPROTECT, .max_guard_mappings = 150));
     janus_fiber *fibers[150];
     for (int i = 0; i < 150; i++) {
         fibers[i] = fiber_new(pool, park, NULL);

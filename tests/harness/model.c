@@ -163,14 +163,7 @@ unsigned model_futex_wake(_Atomic(uint32_t) *word, unsigned count)
     return woken;
 }
 
-static bool nothing_waits(void *argument)
-{
-    const struct thread *thread = argument;
-    for (int i = 0; i < thread->store_count; i++) {
-        if (thread->stores[i].waits) return false;
-    }
-    return true;
-}
+static bool nothing_waits(void *argument) { return ((struct thread *)argument)->waiting == 0; }
 
 void model_membarrier(void)
 {
@@ -220,17 +213,23 @@ void model_load(const volatile void *object, void *out, size_t bytes, struct mod
     model_point(MODEL_READ, object, false, at);
     uint64_t value = memory_read(object, bytes);
     if (model.current != NULL) { /* a thread sees its own store first */
-        for (int i = 0; i < model.current->store_count; i++) {
-            const struct store *store = &model.current->stores[i];
-            if (store->waits && store->object == object) value = store->value;
+        for (unsigned set = model.current->waiting; set != 0; set &= set - 1) {
+            const struct store *store = &model.current->stores[__builtin_ctz(set)];
+            if (store->object == object) value = store->value;
         }
     }
     memcpy(out, &value, bytes); /* little-endian */
 }
 
-static bool follows(const struct store *later, const struct store *earlier)
+/* The earlier stores of a thread that must be seen before the new one. */
+static unsigned followed_by(const struct thread *thread, const volatile void *object, bool in_order)
 {
-    return later->in_order || later->object == earlier->object;
+    unsigned all = (1u << thread->store_count) - 1, set = 0;
+    if (in_order) return all;
+    for (int i = 0; i < thread->store_count; i++) {
+        if (thread->stores[i].object == object) set |= 1u << i;
+    }
+    return set;
 }
 
 void model_store(volatile void *object, const void *value, size_t bytes, memory_order order,
@@ -247,21 +246,16 @@ void model_store(volatile void *object, const void *value, size_t bytes, memory_
     struct thread *self = model.current;
     CHECK(self->store_count < STORES_MAX);
     int           actor = store_actor(self, self->store_count);
+    bool          in_order = model.scenario->memory == MODEL_TSO || order == memory_order_release;
     struct store *store = &self->stores[self->store_count];
-    *store = (struct store){.waits = true,
-                            .in_order = model.scenario->memory == MODEL_TSO ||
-                                        order == memory_order_release,
+    *store = (struct store){.follows = followed_by(self, object, in_order),
                             .object = object,
                             .value = word,
                             .bytes = bytes};
     model.known[actor] = model.known[self - model.threads];
-    for (int i = 0; i < self->store_count; i++) {
-        const struct store *earlier = &self->stores[i];
-        if (!earlier->waits && follows(store, earlier)) {
-            join(&model.known[actor], &model.known[store_actor(self, i)]);
-        }
-    }
-    self->store_count++;
+    for (unsigned set = store->follows & ~self->waiting; set != 0; set &= set - 1)
+        join(&model.known[actor], &model.known[store_actor(self, __builtin_ctz(set))]);
+    self->waiting |= 1u << self->store_count++;
     model.next[actor] = (struct action){MODEL_WRITE, false, object, at};
 }
 
@@ -271,22 +265,13 @@ void model_store_step(struct thread *thread, int index)
     struct store       *store = &thread->stores[index];
     const struct clock *clock = &model.known[store_actor(thread, index)];
     memory_write(store->object, store->value, store->bytes);
-    store->waits = false;
+    thread->waiting &= ~(1u << index);
     join(&thread->drained, clock);
-    for (int i = index + 1; i < thread->store_count; i++) {
-        if (!thread->stores[i].waits || !follows(&thread->stores[i], store)) continue;
-        join(&model.known[store_actor(thread, i)], clock);
+    for (unsigned set = thread->waiting; set != 0; set &= set - 1) {
+        int later = __builtin_ctz(set);
+        if ((thread->stores[later].follows & 1u << index) != 0)
+            join(&model.known[store_actor(thread, later)], clock);
     }
-}
-
-static bool store_may_step(const struct thread *thread, int index)
-{
-    if (!thread->stores[index].waits) return false;
-    for (int i = 0; i < index; i++) {
-        if (thread->stores[i].waits && follows(&thread->stores[index], &thread->stores[i]))
-            return false;
-    }
-    return true;
 }
 
 actor_set model_enabled(void)
@@ -294,12 +279,12 @@ actor_set model_enabled(void)
     actor_set enabled = 0;
     for (int i = 0; i < model.thread_count; i++) {
         struct thread *thread = &model.threads[i];
-        bool           waits = false;
-        for (int j = 0; j < thread->store_count; j++) {
-            waits = waits || thread->stores[j].waits;
-            if (store_may_step(thread, j)) enabled |= bit(store_actor(thread, j));
+        for (unsigned set = thread->waiting; set != 0; set &= set - 1) {
+            int store = __builtin_ctz(set);
+            if ((thread->stores[store].follows & thread->waiting) == 0)
+                enabled |= bit(store_actor(thread, store));
         }
-        if (thread->done || (thread->drains && waits)) continue;
+        if (thread->done || (thread->drains && thread->waiting != 0)) continue;
         if (thread->ready != NULL && !thread->ready(thread->ready_argument)) continue;
         enabled |= bit(i);
     }

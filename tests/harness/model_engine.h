@@ -37,8 +37,7 @@ struct step {
 };
 
 struct store {
-    bool           waits;
-    bool           in_order; /* after all earlier ones of its thread, not only of its object */
+    unsigned       follows; /* a set of earlier stores of its thread: they are seen before it */
     volatile void *object;
     uint64_t       value;
     size_t         bytes;
@@ -53,6 +52,7 @@ struct thread {
     struct clock       drained; /* all its stores that no longer wait */
     struct store       stores[STORES_MAX];
     int                store_count;
+    unsigned           waiting; /* a set of stores: others do not see them yet */
 };
 
 struct model_engine {

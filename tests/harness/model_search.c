@@ -164,6 +164,10 @@ static void set_clock(int index)
     int          races[STEPS_MAX];
     int          count = 0;
     bool         is_new = !redundant && index + 1 >= model.prefix;
+    if (index + 1 < model.prefix) { /* the run before has filled it in */
+        model.known[step->actor] = step->clock;
+        return;
+    }
     step->clock = model.known[step->actor];
     if (step->actor < MODEL_THREADS_MAX && model.threads[step->actor].drains)
         join(&step->clock, &model.threads[step->actor].drained);
@@ -221,6 +225,7 @@ static void run_begin(void)
         thread->done = thread->drains = thread->asleep = false;
         thread->ready = NULL;
         thread->store_count = 0;
+        thread->waiting = 0;
         memset(&thread->drained, 0, sizeof thread->drained);
         model.current = thread;
         model_enter(thread); /* to its first point */

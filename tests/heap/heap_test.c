@@ -418,7 +418,7 @@ TEST("caches and the depot keep no more than their bounds")
     for (int i = 0; i < HEAPS; i++) jrt_heap_close(heaps[i], &cache);
     for (unsigned kind = 0; kind < JRT_CHUNK_KINDS; kind++) {
         CHECK(cache.count[kind] <= cached_max[kind]);
-        CHECK(depot.bytes[kind] <= depot.bytes_max);
+        CHECK(depot.bytes[kind] <= depot.max_bytes);
     }
     CHECK(depot.bytes[0] > 0 && depot.bytes[3] > 0);
 

@@ -30,6 +30,7 @@ static void give(struct jrt_heap_cache *cache, struct jrt_chunk *chunk);
 #define carved_bytes broken_carved_bytes
 #define survey broken_survey
 #define start_over broken_start_over
+#define bytes_on_lists broken_bytes_on_lists
 #define give_doomed broken_give_doomed
 #define jrt_heap_sweep broken_sweep
 #undef jrt_load_acquire

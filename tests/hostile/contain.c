@@ -10,7 +10,7 @@ static const uint64_t window_ns = 60000000;
 static const uint64_t work_ns = 5000;
 static const double   least = 45; /* per cent */
 
-enum { TRIES = 5 };
+enum { TRIES = 20 };
 
 struct street {
     struct attack attack;
@@ -33,7 +33,7 @@ static uint64_t cpu_ns(void)
 
 static bool measures(const struct street *street)
 {
-    return street->workers == 1 && !TOWN_SLOW && !JRT_DEBUG && !town_simulated() &&
+    return street->workers == 1 && !RIG_SLOW && !JRT_DEBUG && !rig_simulated() &&
            street->attack.no_share == NULL;
 }
 
@@ -52,7 +52,7 @@ static int64_t plugin_main(void *argument)
 void hold(struct plugin *plugin)
 {
     atomic_store(plugin->holds, 1);
-    JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
+    JANUS_IGNORE(janus_sleep(3600 * 1000 * rig_ms));
 }
 
 /* Neighbours. */
@@ -244,9 +244,9 @@ void contain(struct attack attack)
     static const uint32_t     workers[] = {1, 2, 8};
     for (int i = 0, tries = 1; i < 3; i++) {
         struct street street = {.attack = attack, .workers = workers[i], .share = 100};
-        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i], .budget_max = &most,
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i], .max_budget = &most,
                                                    .max_tasks = 1000, .quiet_panics = true,
-                                                   .grace_ns = 20 * town_ms),
+                                                   .grace_ns = 20 * rig_ms),
                            host, &street, NULL),
                  JANUS_OK);
         if (street.share >= least) continue;

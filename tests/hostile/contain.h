@@ -13,7 +13,7 @@
 #ifndef JANUSRT_TESTS_HOSTILE_CONTAIN_H
 #define JANUSRT_TESTS_HOSTILE_CONTAIN_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
 /* What a host gives to a plugin. */
 struct plugin {

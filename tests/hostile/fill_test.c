@@ -29,7 +29,7 @@ static void fill(struct plugin *plugin, bool (*take)(struct plugin *plugin), int
         taken++;
         JANUS_IGNORE(janus_check());
     }
-    if (!TOWN_SLOW && resident() - before > bytes) ESCAPED(plugin);
+    if (!RIG_SLOW && resident() - before > bytes) ESCAPED(plugin);
     hold(plugin);
 }
 
@@ -122,7 +122,7 @@ static void long_messages(struct plugin *plugin)
     do {
         JANUS_IGNORE(janus_yield());
     } while (janus_nursery_inspect(&n, &info) == JANUS_OK && info.children > 0);
-    if (!TOWN_SLOW && resident() - before > 32 << 20) ESCAPED(plugin);
+    if (!RIG_SLOW && resident() - before > 32 << 20) ESCAPED(plugin);
     JANUS_IGNORE(janus_nursery_end(&n, NULL));
 }
 
@@ -255,7 +255,7 @@ static int64_t touch_stack(void *argument)
     volatile char page[60000];
     (void)argument;
     for (size_t i = 0; i < sizeof page; i += 4096) page[i] = 1;
-    return janus_sleep(3600 * 1000 * town_ms) + page[0] - 1;
+    return janus_sleep(3600 * 1000 * rig_ms) + page[0] - 1;
 }
 
 static bool take_stack(struct plugin *plugin)
@@ -307,7 +307,7 @@ static void many_blocked(struct plugin *plugin)
 
 TEST("blocking calls that do not end leave the neighbours theirs")
 {
-    TOWN_REAL("blocking calls run on the one thread, and all others wait for them");
+    RIG_REAL("blocking calls run on the one thread, and all others wait for them");
     CHECK_EQ(pipe(pipe_ends), 0);
     contain((struct attack){.entry = many_blocked, .tasks = 150, .no_share = "150 neighbours"});
     (void)close(pipe_ends[0]);
@@ -361,7 +361,7 @@ static void crumbs(struct plugin *plugin)
         while (pads > 0) janus_free(pad[--pads]);
         JANUS_IGNORE(janus_check());
     }
-    if (!TOWN_SLOW && resident() - before > 8 << 20) ESCAPED(plugin);
+    if (!RIG_SLOW && resident() - before > 8 << 20) ESCAPED(plugin);
     hold(plugin);
 }
 

@@ -207,13 +207,13 @@ static void overflows_in_defer(struct plugin *plugin)
 
 TEST("a stack overflow is a panic of the task")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     contain((struct attack){.entry = overflows, .ends = true, .panics = true});
 }
 
 TEST("a stack overflow in a defer is a panic of the task")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     contain((struct attack){.entry = overflows_in_defer, .ends = true, .panics = true});
 }
 
@@ -292,7 +292,7 @@ static void panics_in_verdict(struct plugin *plugin)
 
 TEST("a plugin that ends its thread is a panic of the task")
 {
-    TOWN_REAL("a task of a simulated scheduler cannot end its thread");
+    RIG_REAL("a task of a simulated scheduler cannot end its thread");
     contain((struct attack){
         .entry = ends_thread, .ends = true, .panics = true, .no_share = "the thread changes"});
 }

@@ -87,7 +87,7 @@ TEST("a token's callback cannot spawn more than the task that registered it")
 static void block_in_callback(void *argument)
 {
     (void)argument;
-    JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
+    JANUS_IGNORE(janus_sleep(3600 * 1000 * rig_ms));
 }
 
 static void blocking_callback(struct plugin *plugin) { callback_that(block_in_callback, plugin); }

@@ -227,7 +227,7 @@ TEST("guessed ids of tasks and callbacks name nothing")
 static void own_threads(struct plugin *plugin)
 {
     janus_nursery n;
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.threads_max = 1000,
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.max_threads = 1000,
                                                      .backend = JANUS_BACKEND_SET(
                                                          JANUS_BACKEND_THREADED))) == JANUS_OK) {
         ESCAPED(plugin);

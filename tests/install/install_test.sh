@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: MIT
 # Installs a build into an empty prefix, moves the prefix, and uses it as a stranger would: by
 # pkg-config (shared, static), by find_package and by add_subdirectory, each from C11 and C++17.
-#   install_test.sh SOURCE BUILD CC CXX
+#   install_test.sh SOURCE BUILD CC CXX [long]
+# long: add_subdirectory, which builds the whole library once more, only with JANUSRT_MODELS=long.
 set -eu
 
-source=$1 build=$2 cc=$3 cxx=$4
+source=$1 build=$2 cc=$3 cxx=$4 subdirectory=${5-}
 here=$source/tests/install
 for tool in pkg-config cmake ninja "$cxx"; do
     command -v "$tool" >/dev/null || { echo "no $tool here"; exit 77; }
@@ -64,5 +65,6 @@ cmake_user() { # name, then options for cmake
     for program in c_janusrt c_static cxx_janusrt cxx_static; do run "$work/$name/$program"; done
 }
 cmake_user find_package -DCMAKE_PREFIX_PATH="$prefix"
+[ "$subdirectory" = "" ] || [ "${JANUSRT_MODELS-}" = long ] || exit 0
 cmake_user add_subdirectory -DJANUSRT_SOURCE="$source"
 [ ! -e "$work/add_subdirectory/janusrt/tests" ] || { echo "the tests were built along"; exit 1; }

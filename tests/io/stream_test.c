@@ -27,7 +27,7 @@ static int64_t reads_what_was_written(void *argument)
     return 0;
 }
 
-TEST("a read returns what the other end wrote") { town_all(reads_what_was_written, NULL, 20); }
+TEST("a read returns what the other end wrote") { rig_all(reads_what_was_written, NULL, 20); }
 
 static int64_t one_byte_at_a_time(void *argument)
 {
@@ -44,7 +44,7 @@ static int64_t one_byte_at_a_time(void *argument)
 
 TEST("reads of one byte take a stream apart without losing a byte")
 {
-    town_all(one_byte_at_a_time, NULL, 5);
+    rig_all(one_byte_at_a_time, NULL, 5);
 }
 
 struct echo {
@@ -85,7 +85,7 @@ static int64_t ping_pong(void *argument)
     return 0;
 }
 
-TEST("two tasks answer each other over one connection") { town_all(ping_pong, NULL, 5); }
+TEST("two tasks answer each other over one connection") { rig_all(ping_pong, NULL, 5); }
 
 /* K1: the end comes with the data, and the system tells one edge only. */
 static int64_t data_and_end(void *argument)
@@ -118,7 +118,7 @@ static int64_t data_and_end(void *argument)
 
 TEST("data and the end in one segment: a large read gets the bytes, the next one CLOSED")
 {
-    town_all(data_and_end, NULL, 20);
+    rig_all(data_and_end, NULL, 20);
 }
 
 static int64_t wait_then_read_all(void *argument)
@@ -163,7 +163,7 @@ static int64_t end_under_a_waiter(void *argument)
 
 TEST("a reader that waits gets the last bytes and then the end")
 {
-    town_all(end_under_a_waiter, NULL, 20);
+    rig_all(end_under_a_waiter, NULL, 20);
 }
 
 /* A close with unread bytes resets the connection: the RST is behind the data. */
@@ -191,14 +191,14 @@ static int64_t reset_behind_data(void *argument)
 
 TEST("a reset behind data is reported, and the reader does not hang")
 {
-    town_all(reset_behind_data, NULL, 20);
+    rig_all(reset_behind_data, NULL, 20);
 }
 
 static int64_t half_close(void *argument)
 {
     (void)argument;
     enum { BYTES = 10 << 20 };
-    const size_t  bytes = town_few(BYTES);
+    const size_t  bytes = rig_few(BYTES);
     janus_io      ends[2];
     janus_task_id reader;
     int64_t       all = 0;
@@ -228,7 +228,7 @@ static int64_t half_close(void *argument)
 
 TEST("after a half-close reading has ended, and 10 MiB can still be written")
 {
-    town_all(half_close, NULL, 1);
+    rig_all(half_close, NULL, 1);
 }
 
 /* Full duplex. */
@@ -287,11 +287,11 @@ static int64_t full_duplex(void *argument)
 
 TEST("a reader and a writer on each end move 64 MiB each way, and every byte is right")
 {
-    uint64_t bytes = town_few(TOWN_SLOW ? 4 << 20 : 64 << 20);
-    town_run(2, full_duplex, &bytes, 1);
-    bytes = town_few(4 << 20);
-    town_run(1, full_duplex, &bytes, 1);
-    town_run(8, full_duplex, &bytes, 1);
+    uint64_t bytes = rig_few(RIG_SLOW ? 4 << 20 : 64 << 20);
+    rig_run(2, full_duplex, &bytes, 1);
+    bytes = rig_few(4 << 20);
+    rig_run(1, full_duplex, &bytes, 1);
+    rig_run(8, full_duplex, &bytes, 1);
 }
 
 /* Two at one end. */
@@ -329,7 +329,7 @@ static int64_t second_reader(void *argument)
 
 TEST("a second reader gets STATE at once, and the first goes on")
 {
-    town_all(second_reader, NULL, 20);
+    rig_all(second_reader, NULL, 20);
 }
 
 /* Pieces, tries, waits. */
@@ -363,7 +363,7 @@ static int64_t pieces(void *argument)
 
 TEST("vectored calls fill and empty their pieces in order, and refuse too many")
 {
-    town_all(pieces, NULL, 5);
+    rig_all(pieces, NULL, 5);
 }
 
 static int64_t tries(void *argument)
@@ -398,7 +398,7 @@ static int64_t tries(void *argument)
 
 TEST("tries never wait, and what they wrote is what the other end reads")
 {
-    town_all(tries, NULL, 5);
+    rig_all(tries, NULL, 5);
 }
 
 static int64_t wait_and_read(void *argument)
@@ -440,7 +440,7 @@ static int64_t waits(void *argument)
     return 0;
 }
 
-TEST("a wait returns when a try succeeds, and takes no byte") { town_all(waits, NULL, 10); }
+TEST("a wait returns when a try succeeds, and takes no byte") { rig_all(waits, NULL, 10); }
 
 static int64_t refuses(void *argument)
 {
@@ -464,4 +464,4 @@ static int64_t refuses(void *argument)
     return 0;
 }
 
-TEST("bad arguments get INVALID, and a stream cannot accept") { town_all(refuses, NULL, 2); }
+TEST("bad arguments get INVALID, and a stream cannot accept") { rig_all(refuses, NULL, 2); }

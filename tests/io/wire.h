@@ -3,7 +3,7 @@
 #ifndef JANUSRT_TESTS_IO_WIRE_H
 #define JANUSRT_TESTS_IO_WIRE_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <dirent.h>
 #include <janusrt/net.h>
@@ -73,10 +73,10 @@ static inline void wire_check(const unsigned char *bytes, size_t count, uint64_t
     for (size_t i = 0; i < count; i++) CHECK_EQ(bytes[i], wire_byte(from + i));
 }
 
-/* Yields until somebody waits there, in these directions. Shielded as town_wait. */
+/* Yields until somebody waits there, in these directions. Shielded as rig_wait. */
 static inline void wire_await_waiter(janus_io io, uint32_t ways)
 {
-    uint64_t      limit = janus_now_ns() + town_patience;
+    uint64_t      limit = janus_now_ns() + rig_patience;
     janus_io_info info = JANUS_IO_INFO();
     janus_shield_begin();
     do {

@@ -8,6 +8,7 @@
 set -u
 model=$(realpath "$1") cc=$2
 name=$(basename "$model" .pml)
+! command -v clang-19 >/dev/null || cc=clang-19 # most of the time is compiling, and gcc takes twice
 
 if ! command -v spin >/dev/null; then
     echo "1..1"

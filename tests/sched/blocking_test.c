@@ -64,10 +64,10 @@ static void task_wait(struct task *task)
     while (atomic_load(&task->done) == 0) jrt_futex_wait(&task->done, 0);
 }
 
-static void pool_open(struct jrt_blocking *pool, unsigned threads_max, unsigned queue_max)
+static void pool_open(struct jrt_blocking *pool, unsigned max_threads, unsigned queue_max)
 {
     begun = active = active_high = 0;
-    CHECK_EQ(jrt_blocking_init(pool, threads_max, 0, queue_max), JANUS_OK);
+    CHECK_EQ(jrt_blocking_init(pool, max_threads, 0, queue_max), JANUS_OK);
 }
 
 static void wait_for_running(struct jrt_blocking *pool, unsigned running)
@@ -363,7 +363,7 @@ static bool somebody_is_idle(struct jrt_blocking *pool)
     return idle;
 }
 
-TEST("a queue is full even while a thread above threads_max idles and may begin nothing")
+TEST("a queue is full even while a thread above max_threads idles and may begin nothing")
 {
     struct jrt_blocking       pool;
     struct jrt_blocking_party parties[2] = {{.queued = 0}};
@@ -373,7 +373,7 @@ TEST("a queue is full even while a thread above threads_max idles and may begin 
     CHECK_EQ(jrt_blocking_init(&pool, 1, 2, 1), JANUS_OK);
     for (int i = 0; i < 5; i++) jobs[i] = task_new(i == 1 ? &other : &gate);
     for (int i = 0; i < 2; i++) jobs[i].job.party = &parties[i];
-    for (int i = 0; i < 3; i++) { /* one of threads_max, and two of parties that run nothing yet */
+    for (int i = 0; i < 3; i++) { /* one of max_threads, and two of parties that run nothing yet */
         CHECK_EQ(jrt_blocking_submit(&pool, &jobs[i].job), JANUS_OK);
         wait_for_running(&pool, (unsigned)i + 1);
     }

@@ -60,7 +60,7 @@ TEST("a trace shared by schedules is free after a failed one, and describes it")
 
 TEST("the replay text holds the limit of steps and whether handles may be stale")
 {
-    janus_explore_options few = {.steps_max = 2000, .no_minimising = true};
+    janus_explore_options few = {.max_steps = 2000, .no_minimising = true};
     janus_explore_result  first = scout(few, go_round);
     janus_explore_result  again = scout((janus_explore_options){.replay = first.replay}, go_round);
     CHECK_EQ(again.failing, JANUS_FAILING_STEPS);

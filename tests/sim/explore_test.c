@@ -269,7 +269,7 @@ TEST("a schedule that does not end is a failure")
 {
     janus_explore_options options = {.time_max_ns = 600000 * ms};
     find(options, sleep_long, JANUS_FAILING_TIME, "600000 ms");
-    options.steps_max = 2000;
+    options.max_steps = 2000;
     options.no_minimising = true; /* a thousand schedules with that many steps take long */
     for (int strategy = JANUS_STRATEGY_RANDOM; strategy <= JANUS_STRATEGY_EXHAUSTIVE; strategy++) {
         options.strategy = (janus_strategy)strategy;
@@ -377,7 +377,7 @@ TEST("a task that polls does not keep the others from running")
         janus_explore_options options = {.strategy = (janus_strategy)strategy,
                                          .schedules = FEW,
                                          .worker_count = 2,
-                                         .steps_max = 20000};
+                                         .max_steps = 20000};
         CHECK_EQ(scout(options, ask_for_flag).failing, JANUS_FAILING_NOT);
     }
 }

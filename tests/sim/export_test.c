@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces as files: binary and back, JSON that can be drawn, and refused input. */
-#include "tale.h"
+#include "traced.h"
 
 #include "trace/lane.h"
 
@@ -286,7 +286,7 @@ TEST("impossible options and missing arguments are refused")
     janus_trace *trace = NULL;
     CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.ring_events = (1 << 24) + 1), &trace),
              JANUS_INVALID);
-    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.bytes_max = 65535), &trace), JANUS_INVALID);
+    CHECK_EQ(janus_trace_create(JANUS_TRACE_OPTIONS(.max_bytes = 65535), &trace), JANUS_INVALID);
     CHECK_EQ(janus_trace_create(&(janus_trace_options){.struct_bytes = 3}, &trace), JANUS_INVALID);
     CHECK_EQ(janus_trace_create(NULL, NULL), JANUS_INVALID);
     CHECK(trace == NULL);
@@ -328,11 +328,11 @@ TEST("one scheduler at a time uses a trace, and the trace outlives it")
     for (uint64_t seed = 0; seed < 2; seed++) {
         janus_scheduler_options *options =
             JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .deterministic_seed = seed, .trace = trace);
-        janus_scheduler *scheduler = town_open(options);
+        janus_scheduler *scheduler = rig_open(options);
         CHECK_EQ(janus_scheduler_create_with(options, &other), JANUS_STATE);
         CHECK(other == NULL);
         CHECK_EQ(janus_trace_destroy(trace), JANUS_STATE);
-        town_do(scheduler, nap, NULL);
+        rig_do(scheduler, nap, NULL);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         CHECK(ask(trace).events >= 3 && ask(trace).lost == 0);
         CHECK_EQ(ask(trace).deterministic, seed != 0);

@@ -8,7 +8,7 @@
 #ifndef JANUSRT_TESTS_SIM_FAIR_H
 #define JANUSRT_TESTS_SIM_FAIR_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
 struct fair {
     uint64_t        seen; /* one number for everything noted, in order */

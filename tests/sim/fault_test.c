@@ -205,7 +205,7 @@ static void with_threads(struct market *market, const janus_nursery_options *opt
 }
 
 /* With capabilities, in a profile that needs them. */
-static int64_t open_court(void *argument)
+static int64_t open_backend(void *argument)
 {
     const janus_budget each =
         JANUS_BUDGET(.ops = 100000, .memory = 1 << 16, .spawn_count = 10, .syscalls = 5);
@@ -430,7 +430,7 @@ static void run_all(uint32_t faults, uint32_t every, uint32_t workers)
 {
     seen = (struct seen){0};
     explore(faults, every, workers, SCHEDULES, open_market, JANUS_PROFILE_SERVICE);
-    explore(faults, every, workers, SCHEDULES / 2, open_court, JANUS_PROFILE_SOVEREIGN);
+    explore(faults, every, workers, SCHEDULES / 2, open_backend, JANUS_PROFILE_SOVEREIGN);
     explore(faults, every, workers, SCHEDULES / 6, open_others, JANUS_PROFILE_SERVICE);
     explore(faults, every, workers, SCHEDULES / 6, open_crowd, JANUS_PROFILE_SERVICE);
 }

@@ -5,7 +5,7 @@
  * stated here are about four times the median. A single seed may miss them, so most of several
  * seeds must keep them.
  */
-#include "../task/town.h"
+#include "../task/rig.h"
 #include "gallery/gallery.h"
 
 #include <inttypes.h>
@@ -16,12 +16,12 @@
 /* In slow builds the executions are the same, so a few of each are enough. They check that nothing
  * breaks, not how soon a bug is found. */
 enum {
-    STARTS = TOWN_SLOW ? 1 : 5,
-    ENOUGH = TOWN_SLOW ? 0 : 3,
-    FEWER = JRT_TSAN    ? 25
-            : TOWN_SLOW ? 10
-                        : 1,    /* times */
-    SMALL = TOWN_SLOW ? 1 : 14, /* bugs that are minimised, for the first seed */
+    STARTS = RIG_SLOW ? 1 : 5,
+    ENOUGH = RIG_SLOW ? 0 : 3,
+    FEWER = JRT_TSAN   ? 25
+            : RIG_SLOW ? 10
+                       : 1,    /* times */
+    SMALL = RIG_SLOW ? 1 : 14, /* bugs that are minimised, for the first seed */
     APART = 1000000,
 };
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces of real runs: rings that are read while they are written. */
-#include "../task/court.h"
-#include "tale.h"
+#include "../task/backends.h"
+#include "traced.h"
 
 #include "trace/lane.h"
 
-enum { SNAPSHOTS = TOWN_SLOW ? 12 : 30 };
+enum { SNAPSHOTS = RIG_SLOW ? 12 : 30 };
 
 /* The ring itself: every copied event was written like this. */
 
@@ -179,7 +179,7 @@ static void check_flight(uint32_t workers, const janus_trace_options *options)
 {
     struct pool      pool = {.trace = open_trace(options)};
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .trace = pool.trace));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .trace = pool.trace));
     janus_nursery root;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (uint32_t i = 0; i < workers + 1; i++) CHECK_EQ(janus_spawn(&root, toil, &pool), JANUS_OK);
@@ -215,7 +215,7 @@ TEST("four workers write on while snapshots of their rings are written")
 
 TEST("two workers write on while a trace keeps all events up to a limit")
 {
-    check_flight(2, JANUS_TRACE_OPTIONS(.bytes_max = 100000));
+    check_flight(2, JANUS_TRACE_OPTIONS(.max_bytes = 100000));
 }
 
 /* What is lost. */
@@ -265,7 +265,7 @@ TEST("a full trace that keeps all events keeps the first ones, and counts the ot
 {
     int          times = 1000;
     char         gap[64];
-    janus_trace *trace = open_trace(JANUS_TRACE_OPTIONS(.bytes_max = 65536));
+    janus_trace *trace = open_trace(JANUS_TRACE_OPTIONS(.max_bytes = 65536));
     CHECK_EQ(run_traced(trace, 1, 1, yield_both, &times), JANUS_OK);
     janus_trace_info info = ask(trace);
     uint64_t         kept = 2 * JRT_TRACE_CHUNK_EVENTS;
@@ -284,7 +284,7 @@ static int64_t on_threads(void *argument)
     janus_nursery n;
     int           times = 20;
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "threads");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "threads");
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, yield_often, &times), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -293,13 +293,13 @@ static int64_t on_threads(void *argument)
 TEST("tasks with threads of their own are recorded under the threads' numbers")
 {
     for (uint64_t seed = 0; seed < 2; seed++) {
-        janus_trace      *trace = open_trace(NULL);
-        struct court_case first = {on_threads, NULL};
+        janus_trace        *trace = open_trace(NULL);
+        struct backend_case first = {on_threads, NULL};
         CHECK_EQ(
             janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .profile = JANUS_PROFILE_SOVEREIGN,
                                               .yield_interval = 100, .deterministic_seed = seed,
                                               .trace = trace),
-                      court_first, &first, NULL),
+                      backend_first, &first, NULL),
             JANUS_OK);
         char *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
         for (int i = 2; i < 6; i++) {

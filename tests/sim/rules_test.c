@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What holds in a deterministic scheduler besides the order: which thread owns it, and how its time
  * passes. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 static janus_scheduler *open_simulated(uint32_t workers)
 {
-    return town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = 7));
+    return rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = 7));
 }
 
 static void *use_elsewhere(void *argument)
@@ -30,7 +30,7 @@ TEST("another thread can neither use, start, stop nor close a simulated schedule
     atomic_int       ran = 0;
     CHECK_EQ(pthread_create(&thread, NULL, use_elsewhere, scheduler), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
-    town_do(scheduler, count_me, &ran);
+    rig_do(scheduler, count_me, &ran);
     CHECK_EQ(ran, 1);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
@@ -61,7 +61,7 @@ TEST("what a thread holds stays held, whatever blocking calls on the same thread
     janus_mutex      mutex = JANUS_MUTEX_INIT("held");
     janus_scheduler *scheduler = open_simulated(2);
     CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
-    town_do(scheduler, block_twice, &mutex);
+    rig_do(scheduler, block_twice, &mutex);
     CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
@@ -80,12 +80,12 @@ static int64_t end_those_who_compute(void *argument)
 {
     janus_nursery n;
     atomic_long   checks = 0;
-    uint64_t      soon = janus_now_ns() + town_ms;
+    uint64_t      soon = janus_now_ns() + rig_ms;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = soon)), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, compute_for_ever, &checks), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
-    CHECK(janus_now_ns() >= soon && janus_now_ns() < soon + town_ms);
+    CHECK(janus_now_ns() >= soon && janus_now_ns() < soon + rig_ms);
     CHECK(checks < 10 * 1000 * 1000); /* not only the steps between slices took time */
     return 0;
 }
@@ -94,7 +94,7 @@ TEST("computing takes simulated time: a deadline passes while all tasks only com
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_scheduler *scheduler = open_simulated(workers);
-        town_do(scheduler, end_those_who_compute, NULL);
+        rig_do(scheduler, end_those_who_compute, NULL);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
@@ -126,7 +126,7 @@ static int64_t tell(void *argument)
     asked->nursery = &n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, ask_until_told, asked), JANUS_OK);
-    CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms), JANUS_OK);
     janus_event_set(&asked->event);
     CHECK_EQ(janus_semaphore_release(&asked->permits, 1), JANUS_OK);
     CHECK_EQ(janus_token_cancel(asked->token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
@@ -142,7 +142,7 @@ TEST("a task that polls lets others run at each question")
     janus_semaphore_init(&asked.permits, 0, JANUS_WAKER_TASKS, "permits");
     CHECK_EQ(janus_token_create(&asked.token), JANUS_OK);
     janus_scheduler *scheduler = open_simulated(2); /* with one worker it would keep it */
-    town_do(scheduler, tell, &asked);
+    rig_do(scheduler, tell, &asked);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     janus_token_release(asked.token);
 }
@@ -162,7 +162,7 @@ TEST("a seed in the environment is valid, or no scheduler is made")
         CHECK(scheduler == NULL);
     }
     CHECK_EQ(setenv("JANUSRT_SEED", "0x10", 1), 0);
-    scheduler = town_open(NULL);
+    scheduler = rig_open(NULL);
     CHECK_EQ(janus_scheduler_worker_count(scheduler), 4); /* on every machine */
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(before[0] != '\0' ? setenv("JANUSRT_SEED", before, 1) : unsetenv("JANUSRT_SEED"), 0);

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { RUNS = JRT_TSAN ? 3 : TOWN_SLOW ? 10 : 100 };
+enum { RUNS = JRT_TSAN ? 3 : RIG_SLOW ? 10 : 100 };
 
 static const uint32_t counts[] = {1, 2, 4, 8};
 enum { COUNTS = sizeof counts / sizeof counts[0], SEEDS = 3 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Simulated time: it costs nothing, passes only when no part can run, and keeps its order. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <sys/syscall.h>
 #include <time.h>

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Traces: what each event shows, what the hash covers, and the three formats. */
 #include "sim/world.h"
-#include "tale.h"
 #include "task/note.h"
+#include "traced.h"
 
 /* What a trace shows, with one worker, so that there is one order. */
 
-static void check_tale(janus_entry *entry, void *argument, janus_status status, const char *tale)
+static void check_outline(janus_entry *entry, void *argument, janus_status status,
+                          const char *outline)
 {
     janus_trace *trace = open_trace(NULL);
     CHECK_EQ(run_traced(trace, 1, 1, entry, argument), status);
-    char *told = tale_of(trace);
-    CHECK_STR(told, tale);
+    char *told = outline_of(trace);
+    CHECK_STR(told, outline);
     free(told);
     close_trace(trace);
 }
@@ -42,24 +43,24 @@ static int64_t send_to_child(void *argument)
 
 TEST("a trace shows a child, a channel and a yield in the order in which they happen")
 {
-    check_tale(send_to_child, NULL, JANUS_OK,
-               "w- spawn A\n"
-               "w0 start A\n"
-               "w0 spawn B by A\n"
-               "w0 yield A\n"
-               "w0 start B\n"
-               "w0 park B waits for a channel to receive from, channel 1\n"
-               "w0 resume A\n"
-               "w0 send A channel 1\n"
-               "w0 wake B by A\n"
-               "w0 close A channel 1\n"
-               "w0 park A waits for its children\n"
-               "w0 resume B\n"
-               "w0 recv B channel 1, waited\n"
-               "w0 complete B ok\n"
-               "w0 wake A\n"
-               "w0 resume A\n"
-               "w0 complete A ok\n");
+    check_outline(send_to_child, NULL, JANUS_OK,
+                  "w- spawn A\n"
+                  "w0 start A\n"
+                  "w0 spawn B by A\n"
+                  "w0 yield A\n"
+                  "w0 start B\n"
+                  "w0 park B waits for a channel to receive from, channel 1\n"
+                  "w0 resume A\n"
+                  "w0 send A channel 1\n"
+                  "w0 wake B by A\n"
+                  "w0 close A channel 1\n"
+                  "w0 park A waits for its children\n"
+                  "w0 resume B\n"
+                  "w0 recv B channel 1, waited\n"
+                  "w0 complete B ok\n"
+                  "w0 wake A\n"
+                  "w0 resume A\n"
+                  "w0 complete A ok\n");
 }
 
 static int64_t fill_then_wait(void *argument)
@@ -90,31 +91,31 @@ static int64_t empty_later(void *argument)
 
 TEST("a trace shows timers, deadlines and a full channel")
 {
-    check_tale(empty_later, NULL, JANUS_OK,
-               "w- spawn A\n"
-               "w0 start A\n"
-               "w0 spawn B by A\n"
-               "w0 park A waits for the clock\n"
-               "w0 start B\n"
-               "w0 send B channel 1\n"
-               "w0 park B waits for a channel to send to, channel 1\n"
-               "w0 timer 0 ns late\n"
-               "w0 wake A\n"
-               "w0 resume A\n"
-               "w0 recv A channel 1\n"
-               "w0 wake B by A\n"
-               "w0 park A waits for its children\n"
-               "w0 resume B\n"
-               "w0 send B channel 1, waited\n"
-               "w0 park B waits for a channel to send to, channel 1\n"
-               "w0 timer 0 ns late\n"
-               "w0 wake B with JANUS_DEADLINE\n"
-               "w0 resume B\n"
-               "w0 complete B ok\n"
-               "w0 wake A\n"
-               "w0 resume A\n"
-               "w0 close A channel 1\n"
-               "w0 complete A ok\n");
+    check_outline(empty_later, NULL, JANUS_OK,
+                  "w- spawn A\n"
+                  "w0 start A\n"
+                  "w0 spawn B by A\n"
+                  "w0 park A waits for the clock\n"
+                  "w0 start B\n"
+                  "w0 send B channel 1\n"
+                  "w0 park B waits for a channel to send to, channel 1\n"
+                  "w0 timer 0 ns late\n"
+                  "w0 wake A\n"
+                  "w0 resume A\n"
+                  "w0 recv A channel 1\n"
+                  "w0 wake B by A\n"
+                  "w0 park A waits for its children\n"
+                  "w0 resume B\n"
+                  "w0 send B channel 1, waited\n"
+                  "w0 park B waits for a channel to send to, channel 1\n"
+                  "w0 timer 0 ns late\n"
+                  "w0 wake B with JANUS_DEADLINE\n"
+                  "w0 resume B\n"
+                  "w0 complete B ok\n"
+                  "w0 wake A\n"
+                  "w0 resume A\n"
+                  "w0 close A channel 1\n"
+                  "w0 complete A ok\n");
 }
 
 struct pair {
@@ -157,29 +158,29 @@ static int64_t serve_selects(void *argument)
 
 TEST("a trace shows the case of a select, at once and after waiting")
 {
-    check_tale(serve_selects, NULL, JANUS_OK,
-               "w- spawn A\n"
-               "w0 start A\n"
-               "w0 send A channel 2\n"
-               "w0 spawn B by A\n"
-               "w0 yield A\n"
-               "w0 start B\n"
-               "w0 recv B channel 2\n"
-               "w0 select B case 1 of 2\n"
-               "w0 park B waits for one of several channels\n"
-               "w0 resume A\n"
-               "w0 send A channel 1\n"
-               "w0 wake B by A\n"
-               "w0 park A waits for its children\n"
-               "w0 resume B\n"
-               "w0 recv B channel 1, waited\n"
-               "w0 select B case 0 of 2\n"
-               "w0 complete B ok\n"
-               "w0 wake A\n"
-               "w0 resume A\n"
-               "w0 close A channel 1\n"
-               "w0 close A channel 2\n"
-               "w0 complete A ok\n");
+    check_outline(serve_selects, NULL, JANUS_OK,
+                  "w- spawn A\n"
+                  "w0 start A\n"
+                  "w0 send A channel 2\n"
+                  "w0 spawn B by A\n"
+                  "w0 yield A\n"
+                  "w0 start B\n"
+                  "w0 recv B channel 2\n"
+                  "w0 select B case 1 of 2\n"
+                  "w0 park B waits for one of several channels\n"
+                  "w0 resume A\n"
+                  "w0 send A channel 1\n"
+                  "w0 wake B by A\n"
+                  "w0 park A waits for its children\n"
+                  "w0 resume B\n"
+                  "w0 recv B channel 1, waited\n"
+                  "w0 select B case 0 of 2\n"
+                  "w0 complete B ok\n"
+                  "w0 wake A\n"
+                  "w0 resume A\n"
+                  "w0 close A channel 1\n"
+                  "w0 close A channel 2\n"
+                  "w0 complete A ok\n");
 }
 
 /* How tasks end. */
@@ -225,22 +226,22 @@ static int64_t await_one(void *argument)
 
 TEST("a trace shows whose nursery a cancel ends, by which task and why, and how its child ended")
 {
-    check_tale(cancel_sleeper, NULL, JANUS_OK,
-               "w- spawn A\n"
-               "w0 start A\n"
-               "w0 spawn B by A\n"
-               "w0 yield A\n"
-               "w0 start B\n"
-               "w0 park B waits for the clock\n"
-               "w0 resume A\n"
-               "w0 cancel A by A: a task or thread called cancel\n"
-               "w0 wake B by A with JANUS_CANCELLED\n"
-               "w0 park A waits for its children\n"
-               "w0 resume B\n"
-               "w0 complete B cancelled\n"
-               "w0 wake A\n"
-               "w0 resume A\n"
-               "w0 complete A ok\n");
+    check_outline(cancel_sleeper, NULL, JANUS_OK,
+                  "w- spawn A\n"
+                  "w0 start A\n"
+                  "w0 spawn B by A\n"
+                  "w0 yield A\n"
+                  "w0 start B\n"
+                  "w0 park B waits for the clock\n"
+                  "w0 resume A\n"
+                  "w0 cancel A by A: a task or thread called cancel\n"
+                  "w0 wake B by A with JANUS_CANCELLED\n"
+                  "w0 park A waits for its children\n"
+                  "w0 resume B\n"
+                  "w0 complete B cancelled\n"
+                  "w0 wake A\n"
+                  "w0 resume A\n"
+                  "w0 complete A ok\n");
 }
 
 TEST("a trace shows a child that fails or panics in place, and the cancel of its nursery")
@@ -248,8 +249,8 @@ TEST("a trace shows a child that fails or panics in place, and the cancel of its
     janus_entry *entries[] = {fail, panic};
     const char  *ends[] = {"failed", "panicked"};
     for (int i = 0; i < 2; i++) {
-        char tale[512];
-        snprintf(tale, sizeof tale,
+        char outline[512];
+        snprintf(outline, sizeof outline,
                  "w- spawn A\n"
                  "w0 start A\n"
                  "w0 spawn B by A\n"
@@ -258,7 +259,7 @@ TEST("a trace shows a child that fails or panics in place, and the cancel of its
                  "w0 complete B %s\n"
                  "w0 complete A ok\n",
                  ends[i]);
-        check_tale(await_one, &entries[i], JANUS_OK, tale);
+        check_outline(await_one, &entries[i], JANUS_OK, outline);
     }
 }
 
@@ -290,30 +291,30 @@ static int64_t supervise(void *argument)
 
 TEST("a trace shows the component and the amount of exhaustion and recharge")
 {
-    check_tale(supervise, NULL, JANUS_OK,
-               "w- spawn A\n"
-               "w0 start A\n"
-               "w0 spawn B by A\n"
-               "w0 park A waits for a child to be exhausted\n"
-               "w0 start B\n"
-               "w0 exhaust B lacks ops\n"
-               "w0 wake A by B\n"
-               "w0 park B waits for more budget\n"
-               "w0 resume A\n"
-               "w0 recharge B by 100 ops\n"
-               "w0 recharge B by 3 syscalls\n"
-               "w0 wake B by A\n"
-               "w0 park A waits for its children\n"
-               "w0 resume B\n"
-               "w0 complete B ok\n"
-               "w0 wake A\n"
-               "w0 resume A\n"
-               "w0 complete A ok\n");
+    check_outline(supervise, NULL, JANUS_OK,
+                  "w- spawn A\n"
+                  "w0 start A\n"
+                  "w0 spawn B by A\n"
+                  "w0 park A waits for a child to be exhausted\n"
+                  "w0 start B\n"
+                  "w0 exhaust B lacks ops\n"
+                  "w0 wake A by B\n"
+                  "w0 park B waits for more budget\n"
+                  "w0 resume A\n"
+                  "w0 recharge B by 100 ops\n"
+                  "w0 recharge B by 3 syscalls\n"
+                  "w0 wake B by A\n"
+                  "w0 park A waits for its children\n"
+                  "w0 resume B\n"
+                  "w0 complete B ok\n"
+                  "w0 wake A\n"
+                  "w0 resume A\n"
+                  "w0 complete A ok\n");
 }
 
 /* Several workers, and the hash. */
 
-enum { CROWD = 12, RUNS = TOWN_SLOW ? 3 : 10 };
+enum { CROWD = 12, RUNS = RIG_SLOW ? 3 : 10 };
 
 static int64_t pass_on(void *argument)
 {
@@ -401,9 +402,9 @@ TEST("a trace shows that a task is stolen, and that it goes on with the thief")
 static uint64_t hash_of(janus_trace *trace, uint32_t workers, uint64_t seed)
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed,
-                                          .trace = trace));
-    town_do(scheduler, crowd, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .deterministic_seed = seed,
+                                         .trace = trace));
+    rig_do(scheduler, crowd, NULL);
     CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
     uint64_t hash = janus_scheduler_trace_hash(scheduler);
     CHECK_EQ(jrt_trace_hash_of(scheduler), hash);
@@ -415,7 +416,7 @@ static uint64_t hash_of(janus_trace *trace, uint32_t workers, uint64_t seed)
 TEST("the hash is the same whether the trace keeps rings, all events, few or none")
 {
     janus_trace *ring = open_trace(NULL);
-    janus_trace *all = open_trace(JANUS_TRACE_OPTIONS(.bytes_max = 1 << 20));
+    janus_trace *all = open_trace(JANUS_TRACE_OPTIONS(.max_bytes = 1 << 20));
     janus_trace *tiny = open_trace(JANUS_TRACE_OPTIONS(.ring_events = 1));
     for (int i = 0; i < 4; i++) {
         uint32_t workers = worker_counts[i];
@@ -424,7 +425,7 @@ TEST("the hash is the same whether the trace keeps rings, all events, few or non
         CHECK_EQ(hash_of(ring, workers, 9), hash);
         CHECK_EQ(hash_of(all, workers, 9), hash);
         CHECK_EQ(hash_of(tiny, workers, 9), hash);
-        char *one = tale_of(ring), *other = tale_of(all);
+        char *one = outline_of(ring), *other = outline_of(all);
         CHECK_STR(one, other);
         free(one);
         free(other);
@@ -460,7 +461,7 @@ static uint64_t world_hash(uint64_t seed, janus_trace *trace)
     struct dice dice = {.strategy = {.decide = throw_dice}};
     jrt_rng_seed(&dice.random, seed);
     struct jrt_world_run run = {.strategy = &dice.strategy,
-                                .steps_max = 1000000,
+                                .max_steps = 1000000,
                                 .time_max_ns = UINT64_MAX,
                                 .main = run_crowd,
                                 .trace = trace};
@@ -500,17 +501,17 @@ TEST("a world that was given up leaves a trace up to that point, which another s
     janus_trace         *trace = open_trace(NULL);
     struct dice          dice = {.strategy = {.decide = throw_dice}};
     struct jrt_world_run run = {.strategy = &dice.strategy,
-                                .steps_max = 1000000,
+                                .max_steps = 1000000,
                                 .time_max_ns = UINT64_MAX,
                                 .main = run_stuck,
                                 .trace = trace};
     jrt_rng_seed(&dice.random, 1);
     CHECK_EQ(jrt_world_run(&run), JRT_WORLD_STUCK);
     CHECK(run.hash != 0);
-    char *tale = tale_of(trace);
-    CHECK(strstr(tale, "park A waits for a waitpoint\n") != NULL);
-    CHECK(strstr(tale, "complete") == NULL);
-    free(tale);
+    char *outline = outline_of(trace);
+    CHECK(strstr(outline, "park A waits for a waitpoint\n") != NULL);
+    CHECK(strstr(outline, "complete") == NULL);
+    free(outline);
     CHECK_EQ(janus_trace_destroy(trace), JANUS_STATE);
     jrt_trace_abandon(trace);
     CHECK_EQ(run_traced(trace, 1, 1, send_to_child, NULL), JANUS_OK);

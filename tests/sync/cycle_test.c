@@ -78,7 +78,7 @@ TEST("tasks that wait for each other's mutexes are reported as a circle, with wh
 
 /* A long circle, reported in the order of its waits. */
 
-enum { LONG_RING = TOWN_SLOW ? 60 : 600 };
+enum { LONG_RING = RIG_SLOW ? 60 : 600 };
 
 struct link {
     janus_mutex  lock;
@@ -294,14 +294,14 @@ static int64_t spawn_brief(void *argument)
 TEST("dumps can be made while tasks lock, wait, end and free what they waited for")
 {
     struct crowd     crowd = {.lock = JANUS_MUTEX_INIT("busy")};
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
     janus_nursery    root;
     int              fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
     CHECK(fd >= 0);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&root, come_and_go, &crowd), JANUS_OK);
     CHECK_EQ(janus_spawn(&root, spawn_brief, &crowd), JANUS_OK);
-    for (int i = 0; i < (TOWN_SLOW ? 100 : 1000); i++) {
+    for (int i = 0; i < (RIG_SLOW ? 100 : 1000); i++) {
         CHECK_EQ(janus_scheduler_dump(scheduler, fd), JANUS_OK);
     }
     atomic_store(&crowd.stop, 1);

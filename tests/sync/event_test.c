@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Events, wait groups, broadcasts, once: all waiters are released, once and not before. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { TASKS = 8, ROUNDS = TOWN_SLOW ? 100 : 2000 };
+enum { TASKS = 8, ROUNDS = RIG_SLOW ? 100 : 2000 };
 
 #define BY_TASKS JANUS_WAKER_TASKS
 
@@ -60,7 +60,7 @@ static int64_t start_all(void *argument)
     return 0;
 }
 
-TEST("an event wakes all waiters until it is reset") { town_all(start_all, NULL, 10); }
+TEST("an event wakes all waiters until it is reset") { rig_all(start_all, NULL, 10); }
 
 /* A waiter frees the object at once. */
 
@@ -105,7 +105,7 @@ static int64_t free_at_once(void *argument)
 
 TEST("the only waiter may free an event or a group as soon as its wait returns")
 {
-    town_all(free_at_once, NULL, 2);
+    rig_all(free_at_once, NULL, 2);
 }
 
 /* Groups. */
@@ -138,7 +138,7 @@ static int64_t count_down(void *argument)
 
 TEST("a group's wait ends when everything that was added is done")
 {
-    town_all(count_down, NULL, 20);
+    rig_all(count_down, NULL, 20);
 }
 
 /* Broadcasts. */
@@ -188,14 +188,14 @@ static int64_t on_air(void *argument)
     return 0;
 }
 
-TEST("every listener hears the last value sent") { town_all(on_air, NULL, 2); }
+TEST("every listener hears the last value sent") { rig_all(on_air, NULL, 2); }
 
 static int64_t from_elsewhere(void *argument)
 {
     (void)argument;
     janus_broadcast news = JANUS_BROADCAST_INIT(BY_TASKS, "news");
     const uint64_t  ahead[] = {3, 4, UINT64_C(1) << 58, UINT64_C(1) << 63, UINT64_MAX};
-    const uint64_t  limit = janus_now_ns() + town_patience;
+    const uint64_t  limit = janus_now_ns() + rig_patience;
     const uint64_t  until[] = {0, limit, UINT64_MAX};
     uint64_t        seen = 2;
     janus_broadcast_send(&news);
@@ -221,7 +221,7 @@ static int64_t from_elsewhere(void *argument)
 TEST("a listener with a number that the broadcast never had gets INVALID and does not wait")
 {
     CHECK_EQ(from_elsewhere(NULL), 0);
-    town_all(from_elsewhere, NULL, 5);
+    rig_all(from_elsewhere, NULL, 5);
 }
 
 /* Once. */
@@ -274,7 +274,7 @@ static int64_t only_once(void *argument)
 
 TEST("a once runs its function until it succeeds, and never again")
 {
-    town_all(only_once, NULL, 10);
+    rig_all(only_once, NULL, 10);
 }
 
 static int64_t call_inside(void *argument)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Every kind of object that a task can wait for, before every kind that it can hold when it
  * ends. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include "sync/mutex.h"
 
@@ -191,7 +191,7 @@ static int64_t holder(void *argument)
 static int64_t asker(void *argument)
 {
     struct hold *hold = argument;
-    CHECK(town_wait(&hold->has));
+    CHECK(rig_wait(&hold->has));
     hold->ask(hold);
     atomic_fetch_add(&hold->got, 1);
     return 0;
@@ -229,7 +229,7 @@ static int64_t all_pairs(void *argument)
 
 TEST("whatever a task waited for first, its mutex goes to a waiter when it ends")
 {
-    town_all(all_pairs, NULL, 1);
+    rig_all(all_pairs, NULL, 1);
 }
 
 /* The same holder on a plain thread. */
@@ -254,7 +254,7 @@ static void *thread_asker(void *argument)
 
 TEST("whatever a thread waited for first, its mutex goes to a waiter when it ends")
 {
-    TOWN_REAL("threads outside");
+    RIG_REAL("threads outside");
     for (int first = 0; first < WAITS; first++) {
         struct hold hold = {.first = first};
         pthread_t   threads[1 + ASKERS];

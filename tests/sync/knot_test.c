@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits and locks in odd places: in defers, in blocking calls, behind a waiting holder. */
-#include "../task/town.h"
+#include "../task/rig.h"
 #include "task/worker.h"
 #include "work/work.h"
 
@@ -94,7 +94,7 @@ static int64_t send_exactly(void *argument)
     return 0;
 }
 
-TEST("a budget that replenishes also does so in defers") { town_all(send_exactly, NULL, 3); }
+TEST("a budget that replenishes also does so in defers") { rig_all(send_exactly, NULL, 3); }
 
 /* A cancelled task empties a channel. */
 
@@ -120,14 +120,14 @@ static int64_t cancel_drainer(void *argument)
     for (uint64_t i = 0; i < LEFT; i++) CHECK_EQ(janus_channel_send(done, &i), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, drain, &begun), JANUS_OK);
-    CHECK(town_wait(&begun));
+    CHECK(rig_wait(&begun));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     CHECK_EQ(janus_channel_destroy(done), JANUS_OK);
     return 0;
 }
 
-TEST("a cancelled task can empty a channel") { town_all(cancel_drainer, NULL, 3); }
+TEST("a cancelled task can empty a channel") { rig_all(cancel_drainer, NULL, 3); }
 
 /* A mutex that a blocking call leaves locked. */
 
@@ -152,7 +152,7 @@ static int64_t leave_locked(void *argument)
     return 0;
 }
 
-TEST("a mutex that a blocking call leaves locked is abandoned") { town_all(leave_locked, NULL, 3); }
+TEST("a mutex that a blocking call leaves locked is abandoned") { rig_all(leave_locked, NULL, 3); }
 
 /* A waiter is woken to take a mutex, is overtaken, and its deadline passes before it tries. Its
  * alarm finds it awake. */
@@ -176,7 +176,7 @@ static int64_t lock_in_time(void *argument)
 static int64_t overtake(void *argument)
 {
     struct overtaken late = {.lock = JANUS_MUTEX_INIT("late"),
-                             .deadline_ns = janus_now_ns() + 2 * town_ms};
+                             .deadline_ns = janus_now_ns() + 2 * rig_ms};
     (void)argument;
     CHECK_EQ(janus_mutex_lock(&late.lock), JANUS_OK);
     janus_status ended;
@@ -200,5 +200,5 @@ static int64_t overtake(void *argument)
 
 TEST("a waiter that was woken for a mutex and overtaken does not miss its deadline")
 {
-    town_run(1, overtake, NULL, 20);
+    rig_run(1, overtake, NULL, 20);
 }

@@ -3,7 +3,7 @@
 #ifndef JANUSRT_TESTS_SYNC_LISTEN_H
 #define JANUSRT_TESTS_SYNC_LISTEN_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static inline void listen_to(uint32_t workers, janus_entry *entry, void *argumen
     FILE *file = tmpfile();
     int   saved = dup(STDERR_FILENO);
     CHECK(file != NULL && saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
-    town_run(workers, entry, argument, 1);
+    rig_run(workers, entry, argument, 1);
     CHECK(dup2(saved, STDERR_FILENO) >= 0);
     ssize_t bytes = pread(fileno(file), said, sizeof said - 1, 0);
     CHECK(bytes >= 0);

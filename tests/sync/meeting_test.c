@@ -33,7 +33,7 @@ static int64_t party(void *argument)
 static int64_t meet_often(void *argument)
 {
     struct meeting meeting = {.barrier = JANUS_BARRIER_INIT(PARTIES, JANUS_WAKER_TASKS, "meeting"),
-                              .rounds = (int)town_few(200)};
+                              .rounds = (int)rig_few(200)};
     janus_nursery  n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -45,7 +45,7 @@ static int64_t meet_often(void *argument)
 
 TEST("no party passes a barrier before all have come, and one party of each meeting leads")
 {
-    town_all(meet_often, NULL, 2);
+    rig_all(meet_often, NULL, 2);
 }
 
 static void *thread_party(void *argument)
@@ -56,7 +56,7 @@ static void *thread_party(void *argument)
 
 TEST("plain threads meet at a barrier")
 {
-    TOWN_REAL("threads outside");
+    RIG_REAL("threads outside");
     struct meeting meeting = {.rounds = 100};
     pthread_t      threads[PARTIES];
     CHECK_EQ(janus_barrier_init(&meeting.barrier, PARTIES, JANUS_WAKER_ANYBODY, NULL), JANUS_OK);
@@ -99,7 +99,7 @@ static int64_t cancel_some(void *argument)
 
 TEST("a wait at a barrier that is cancelled or too late takes its arrival back")
 {
-    town_all(cancel_some, NULL, 3);
+    rig_all(cancel_some, NULL, 3);
 }
 
 static int64_t come_alone(void *argument)

@@ -3,12 +3,12 @@
  * Tasks on workers and tasks on threads of their own (backend THREADED) meet at channels, selects
  * and every object to wait for. Values pass, locks hold, and waits end as they should.
  */
-#include "../chan/quay.h"
-#include "../task/court.h"
+#include "../chan/channels.h"
+#include "../task/backends.h"
 
 #include <string.h>
 
-enum { KINDS = 2, ROUNDS = TOWN_SLOW ? 30 : 300, RACES = TOWN_SLOW ? 5 : 40 };
+enum { KINDS = 2, ROUNDS = RIG_SLOW ? 30 : 300, RACES = RIG_SLOW ? 5 : 40 };
 
 #define BY_TASKS JANUS_WAKER_TASKS
 
@@ -21,10 +21,11 @@ static const janus_backend kinds[KINDS] = {JANUS_BACKEND_COOPERATIVE, JANUS_BACK
 
 static void mix_open(struct mix *mix)
 {
-    janus_cap channel = court_mint(JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL,
-                                   (janus_cap_limits){.channel = {1000, 1000}});
+    janus_cap channel = backend_mint(JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL,
+                                     (janus_cap_limits){.channel = {1000, 1000}});
     for (int k = 0; k < KINDS; k++) {
-        COURT_OPEN(&mix->of[k], kinds[k], .policy = JANUS_POLICY_WAIT_ALL, .channel_cap = channel);
+        BACKEND_OPEN(&mix->of[k], kinds[k], .policy = JANUS_POLICY_WAIT_ALL,
+                     .channel_cap = channel);
     }
 }
 
@@ -42,7 +43,7 @@ static void mix_spawn(struct mix *mix, janus_entry *entry, void *argument)
 static int64_t with_much(void *argument)
 {
     janus_entry *const *entry = argument;
-    court.spawn = court_mint(
+    first_caps.spawn = backend_mint(
         JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
         (janus_cap_limits){
             .spawn = {.max_tasks = 1000,
@@ -54,7 +55,7 @@ static int64_t with_much(void *argument)
 
 static void mix_all(janus_entry *entry)
 {
-    for (uint32_t workers = 1; workers <= 4; workers *= 2) court_run(workers, with_much, &entry);
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) backend_run(workers, with_much, &entry);
 }
 
 /* Values. */
@@ -294,7 +295,7 @@ static int64_t be_guest(void *argument)
 
 static void await_blocked(janus_nursery *nursery, janus_task_id id)
 {
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     janus_task_info info = JANUS_TASK_INFO();
     for (;;) {
         CHECK_EQ(janus_task_inspect(nursery, id, &info), JANUS_OK);
@@ -307,7 +308,7 @@ static void await_blocked(janus_nursery *nursery, janus_task_id id)
 /* Waits until this many are at the condition, which they reach only by unlocking. */
 static void await_at_condition(struct hall *hall, int count)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     for (int now = 0; now < count;) {
         CHECK(janus_now_ns() < limit);
         CHECK_EQ(janus_yield(), JANUS_OK);
@@ -377,7 +378,7 @@ static void end_waits(janus_status how, janus_nursery *server)
     struct guest guests[KINDS][PLACES];
     struct hall  hall;
     struct mix   mix;
-    uint64_t until = how == JANUS_DEADLINE ? janus_now_ns() + (TOWN_SLOW ? 20 : 2) * town_ms : 0;
+    uint64_t     until = how == JANUS_DEADLINE ? janus_now_ns() + (RIG_SLOW ? 20 : 2) * rig_ms : 0;
     mix_open(&mix);
     hall_open(&hall);
     for (int k = 0; k < KINDS; k++) {
@@ -525,14 +526,14 @@ static int64_t leave_it(void *argument)
     struct left *left = argument;
     CHECK_EQ(janus_mutex_lock(&left->lock), JANUS_OK);
     atomic_store(&left->has, 1);
-    CHECK(town_wait(&left->asked));
+    CHECK(rig_wait(&left->asked));
     return 0;
 }
 
 static int64_t find_it(void *argument)
 {
     struct left *left = argument;
-    CHECK(town_wait(&left->has));
+    CHECK(rig_wait(&left->has));
     atomic_store(&left->asked, 1);
     CHECK_EQ(janus_mutex_lock(&left->lock), JANUS_OK);
     left->abandoned = janus_mutex_is_abandoned(&left->lock);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Mutexes: one at a time, in order, cancelled, too late, left behind. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 enum { TASKS = 8 };
 
-static int rounds(void) { return (int)town_few(TOWN_SLOW ? 200 : 5000); }
+static int rounds(void) { return (int)rig_few(RIG_SLOW ? 200 : 5000); }
 
 /* One at a time. */
 
@@ -48,11 +48,11 @@ static int64_t open_shop(void *argument)
     return 0;
 }
 
-TEST("only one task at a time has a mutex") { town_all(open_shop, NULL, 2); }
+TEST("only one task at a time has a mutex") { rig_all(open_shop, NULL, 2); }
 
 TEST("only one task at a time has a mutex, even if it waits while it holds it")
 {
-    town_all(open_shop, "yields", 1);
+    rig_all(open_shop, "yields", 1);
 }
 
 static void *thread_customer(void *argument)
@@ -63,13 +63,13 @@ static void *thread_customer(void *argument)
 
 TEST("tasks of two schedulers and plain threads share a mutex")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     struct shop      shop = {.lock = JANUS_MUTEX_INIT("mixed")};
     janus_scheduler *schedulers[2];
     janus_nursery    roots[2];
     pthread_t        threads[2];
     for (int i = 0; i < 2; i++) {
-        schedulers[i] = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        schedulers[i] = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         CHECK_EQ(janus_nursery_open_in(schedulers[i], &roots[i], NULL), JANUS_OK);
         for (int k = 0; k < 3; k++) CHECK_EQ(janus_spawn(&roots[i], customer, &shop), JANUS_OK);
         CHECK_EQ(pthread_create(&threads[i], NULL, thread_customer, &shop), 0);
@@ -108,7 +108,7 @@ static void *refused_thread(void *argument)
 TEST("locking twice and unlocking a free mutex return STATE and change nothing")
 {
     pthread_t thread;
-    town_run(1, refused, NULL, 1);
+    rig_run(1, refused, NULL, 1);
     CHECK_EQ(pthread_create(&thread, NULL, refused_thread, NULL), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
@@ -144,7 +144,7 @@ static int64_t meddled_with(void *argument)
 
 TEST("another task cannot unlock a mutex, and its try returns WOULD_WAIT")
 {
-    town_all(meddled_with, NULL, 10);
+    rig_all(meddled_with, NULL, 10);
 }
 
 /* In the order of arrival, with one worker. */
@@ -196,7 +196,7 @@ static int64_t in_order(void *argument)
     return 0;
 }
 
-TEST("waiters get the mutex in the order they came") { town_run(1, in_order, NULL, 20); }
+TEST("waiters get the mutex in the order they came") { rig_run(1, in_order, NULL, 20); }
 
 /* One task grabs it as often as it can, and another wants it once. */
 
@@ -229,11 +229,11 @@ static int64_t grab_often(void *argument)
     }
     CHECK_EQ(ended, JANUS_OK);
     /* By the real clock the waiter may owe turns, and then does not run at each yield. */
-    CHECK(grabs >= 1 && grabs <= (town_simulated() ? 3 : 200));
+    CHECK(grabs >= 1 && grabs <= (rig_simulated() ? 3 : 200));
     return 0;
 }
 
-TEST("a waiter that was overtaken once gets the mutex next") { town_run(1, grab_often, NULL, 20); }
+TEST("a waiter that was overtaken once gets the mutex next") { rig_run(1, grab_often, NULL, 20); }
 
 /* Locks, deadlines and cancels at random: no task is forgotten in the queue. */
 
@@ -278,7 +278,7 @@ static int64_t give_up_often(void *argument)
 
 TEST("a waiter that gives up never leaves the others waiting for ever")
 {
-    town_all(give_up_often, NULL, 2);
+    rig_all(give_up_often, NULL, 2);
 }
 
 /* Too late, cancelled. */
@@ -299,7 +299,7 @@ static int64_t too_late(void *argument)
     (void)argument;
     struct pair pair = {.lock = JANUS_MUTEX_INIT("late"), .want = JANUS_DEADLINE};
     CHECK_EQ(janus_mutex_lock(&pair.lock), JANUS_OK);
-    pair.deadline_ns = janus_now_ns() + town_ms / 4;
+    pair.deadline_ns = janus_now_ns() + rig_ms / 4;
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
@@ -312,10 +312,7 @@ static int64_t too_late(void *argument)
     return 0;
 }
 
-TEST("a lock that is not free until the deadline returns DEADLINE")
-{
-    town_all(too_late, NULL, 10);
-}
+TEST("a lock that is not free until the deadline returns DEADLINE") { rig_all(too_late, NULL, 10); }
 
 static int64_t cancelled(void *argument)
 {
@@ -334,7 +331,7 @@ static int64_t cancelled(void *argument)
     return 0;
 }
 
-TEST("cancelled tasks leave the queue") { town_all(cancelled, NULL, 20); }
+TEST("cancelled tasks leave the queue") { rig_all(cancelled, NULL, 20); }
 
 /* Left behind. */
 
@@ -363,7 +360,7 @@ static int64_t leave_it(void *argument)
     atomic_store(&left->has, 1);
     while (atomic_load(&left->asked) < TASKS) CHECK_EQ(janus_yield(), JANUS_OK);
     if (left->how == PANIC) janus_panic("with a lock");
-    if (left->how == UNWIND) JANUS_IGNORE(janus_sleep(3600 * 1000 * town_ms));
+    if (left->how == UNWIND) JANUS_IGNORE(janus_sleep(3600 * 1000 * rig_ms));
     if (left->how == OVERFLOW) return sink_deep(zero);
     return 0;
 }
@@ -371,7 +368,7 @@ static int64_t leave_it(void *argument)
 static int64_t find_it(void *argument)
 {
     struct left *left = argument;
-    CHECK(town_wait(&left->has));
+    CHECK(rig_wait(&left->has));
     atomic_fetch_add(&left->asked, 1);
     CHECK_EQ(janus_mutex_lock(&left->lock), JANUS_OK);
     if (janus_mutex_is_abandoned(&left->lock)) {
@@ -407,7 +404,7 @@ static int64_t leave_and_find(void *argument)
 
 TEST("a mutex goes to a waiter when its task ends, however it ends, and is abandoned once")
 {
-    town_all(leave_and_find, NULL, 5);
+    rig_all(leave_and_find, NULL, 5);
 }
 
 static int64_t lock_and_go(void *argument)
@@ -438,7 +435,7 @@ static void find_gone(janus_mutex *lock)
 TEST("an abandoned mutex is found later, even after its scheduler closed or its thread ended")
 {
     static janus_mutex locks[20];
-    for (int i = 0; i < 20; i++) town_run(1, lock_and_go, &locks[i], 1);
+    for (int i = 0; i < 20; i++) rig_run(1, lock_and_go, &locks[i], 1);
     for (int i = 0; i < 20; i++) find_gone(&locks[i]);
     for (int i = 0; i < 20; i++) {
         pthread_t thread;
@@ -459,7 +456,7 @@ static int64_t lock_in_frame(void *argument)
 
 TEST("a mutex that was freed while it was locked is not touched again")
 {
-    town_all(lock_in_frame, NULL, 200);
+    rig_all(lock_in_frame, NULL, 200);
 }
 
 /* A defer may unlock. */
@@ -486,7 +483,7 @@ static int64_t deferred(void *argument)
     return 0;
 }
 
-TEST("a defer unlocks what its task held when it ended") { town_all(deferred, NULL, 10); }
+TEST("a defer unlocks what its task held when it ended") { rig_all(deferred, NULL, 10); }
 
 /* The last user frees it. */
 
@@ -511,7 +508,7 @@ static int64_t use_and_free(void *argument)
 static int64_t share(void *argument)
 {
     (void)argument;
-    for (int i = 0; i < (int)town_few(TOWN_SLOW ? 50 : 2000); i++) {
+    for (int i = 0; i < (int)rig_few(RIG_SLOW ? 50 : 2000); i++) {
         struct shared *shared = calloc(1, sizeof *shared);
         CHECK(shared != NULL);
         shared->users = 4;
@@ -527,7 +524,7 @@ static int64_t share(void *argument)
 
 TEST("the last user of a mutex may free it as soon as it has unlocked it")
 {
-    town_all(share, NULL, 2);
+    rig_all(share, NULL, 2);
 }
 
 /* Tasks that end with it at random, among others that want it. */
@@ -568,7 +565,7 @@ static int64_t many_graves(void *argument)
     (void)argument;
     struct graves graves = {.locks = {JANUS_MUTEX_INIT("left"), JANUS_MUTEX_INIT("right")}};
     janus_nursery n;
-    for (int i = 0; i < (TOWN_SLOW ? 20 : 200); i++) {
+    for (int i = 0; i < (RIG_SLOW ? 20 : 200); i++) {
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
                  JANUS_OK);
         for (int k = 0; k < 20; k++) CHECK_EQ(janus_spawn(&n, live_or_die, &graves), JANUS_OK);
@@ -586,5 +583,5 @@ static int64_t many_graves(void *argument)
 
 TEST("every abandoned mutex is reported once, whichever task wants it meanwhile")
 {
-    town_all(many_graves, NULL, 2);
+    rig_all(many_graves, NULL, 2);
 }

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-enum { TIMES = TOWN_SLOW ? 3 : 15 };
+enum { TIMES = RIG_SLOW ? 3 : 15 };
 
 struct outside {
     janus_mutex                lock;
@@ -36,7 +36,7 @@ static int queue_length(janus_mutex *lock)
 
 static void await_queue(struct outside *outside, int length)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (queue_length(&outside->lock) < length) {
         CHECK(janus_now_ns() < limit);
         CHECK_EQ(janus_yield(), JANUS_OK);
@@ -89,7 +89,7 @@ static int64_t have_it_taken(void *argument)
 {
     struct outside *outside = argument;
     start_thread(outside, true);
-    CHECK(town_wait(&outside->taken));
+    CHECK(rig_wait(&outside->taken));
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
@@ -168,7 +168,7 @@ static int64_t inherit_from_thread(void *argument)
     struct outside  *outside = argument;
     janus_scheduler *scheduler = atomic_load(&outside->scheduler);
     janus_status     status = janus_mutex_lock(&outside->lock);
-    uint64_t         limit = janus_now_ns() + town_patience;
+    uint64_t         limit = janus_now_ns() + rig_patience;
     CHECK_EQ(status, JANUS_OK);
     bool abandoned = janus_mutex_is_abandoned(&outside->lock);
     if (abandoned) CHECK_EQ(janus_mutex_repaired(&outside->lock), JANUS_OK);
@@ -184,7 +184,7 @@ static int64_t have_it_left(void *argument)
 {
     struct outside *outside = argument;
     start_thread(outside, true);
-    CHECK(town_wait(&outside->taken));
+    CHECK(rig_wait(&outside->taken));
     janus_status ended;
     JANUS_NURSERY(n, ended)
     {
@@ -207,7 +207,7 @@ TEST("a waiter for a mutex that a thread has passed to a task no longer counts a
 static int64_t have_it_grabbed(void *argument)
 {
     struct outside *outside = argument;
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     CHECK_EQ(janus_mutex_lock(&outside->lock), JANUS_OK);
     start_thread(outside, false);
     janus_status ended;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Remarks: a call that acquires something returns OK, or has acquired nothing. An out field has any
  * remark. Also recursive mutexes. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <pthread.h>
 
@@ -31,7 +31,7 @@ static janus_status call_lock(janus_mutex *mutex) { return janus_mutex_lock(mute
 static janus_status call_try(janus_mutex *mutex) { return janus_mutex_try_lock(mutex); }
 static janus_status call_until(janus_mutex *mutex)
 {
-    return janus_mutex_lock_until(mutex, janus_now_ns() + town_ms);
+    return janus_mutex_lock_until(mutex, janus_now_ns() + rig_ms);
 }
 
 static int64_t abandoned_locks(void *argument)
@@ -51,7 +51,7 @@ static int64_t abandoned_locks(void *argument)
 
 TEST("a mutex whose holder has ended is locked with OK, and is abandoned until it is repaired")
 {
-    town_all(abandoned_locks, NULL, 3);
+    rig_all(abandoned_locks, NULL, 3);
 }
 
 /* A condition whose mutex is abandoned during the wait. */
@@ -88,7 +88,7 @@ static int64_t wait_for_signal(void *argument)
 
 TEST("a condition's wait whose mutex was abandoned meanwhile returns OK")
 {
-    town_all(wait_for_signal, NULL, 5);
+    rig_all(wait_for_signal, NULL, 5);
 }
 
 static int64_t open_clamped(void *argument)
@@ -108,8 +108,8 @@ static int64_t open_clamped(void *argument)
 
 TEST("a nursery with a smaller pool than requested opens with OK, and reports the pool")
 {
-    town_all(open_clamped, NULL, 3);
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    rig_all(open_clamped, NULL, 3);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_budget     most = janus_budget_service_default(), asked = janus_budget_scale(most, 2);
     janus_budget     got;
     janus_nursery    n;
@@ -165,7 +165,7 @@ static int64_t many_deep(void *argument)
 
 TEST("a recursive mutex belongs to one task until it has unlocked it as often as it locked it")
 {
-    town_all(many_deep, NULL, 2);
+    rig_all(many_deep, NULL, 2);
 }
 
 static int64_t lock_twice_and_end(void *argument)
@@ -197,7 +197,7 @@ static int64_t inherit_deep(void *argument)
 
 TEST("a recursive mutex that was abandoned deep inside is held once by the next holder")
 {
-    town_all(inherit_deep, NULL, 3);
+    rig_all(inherit_deep, NULL, 3);
 }
 
 TEST("a plain mutex is not recursive")

@@ -59,7 +59,7 @@ static void inherit(struct heritage *heritage)
 static int64_t heir(void *argument)
 {
     struct heritage *heritage = argument;
-    CHECK(town_wait(&heritage->held));
+    CHECK(rig_wait(&heritage->held));
     inherit(heritage);
     return 0;
 }
@@ -97,7 +97,7 @@ static int64_t all_ends(void *argument)
 
 TEST("a task that ends with the lock releases it, and only a writer abandons it, until repaired")
 {
-    town_all(all_ends, NULL, 2);
+    rig_all(all_ends, NULL, 2);
 }
 
 static void *thread_ends(void *argument)
@@ -110,7 +110,7 @@ static void *thread_ends(void *argument)
 
 TEST("a thread that ends with the lock releases it")
 {
-    TOWN_REAL("threads outside");
+    RIG_REAL("threads outside");
     for (int i = 0; i < 8; i++) {
         struct heritage heritage = {
             .writes = i & 1, .contested = (i & 2) != 0, .heir_writes = (i & 4) != 0};
@@ -161,7 +161,7 @@ static int64_t forget_often(void *argument)
 
 TEST("a task's end touches no lock that was freed, and a task holds JANUS_RWLOCK_HOLDS_MAX locks")
 {
-    town_all(forget_often, NULL, 1);
+    rig_all(forget_often, NULL, 1);
 }
 
 /* Deadlocks. */
@@ -227,9 +227,9 @@ static int64_t write_it(void *argument)
 
 TEST("a task that waits for a lock that a thread reads is not in a deadlock")
 {
-    TOWN_REAL("threads outside");
+    RIG_REAL("threads outside");
     janus_rwlock     lock = JANUS_RWLOCK_INIT("outside");
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_nursery    root;
     CHECK_EQ(janus_rwlock_read_lock(&lock), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -303,8 +303,8 @@ static int64_t play(void *argument)
 
 TEST("in a thousand schedules, ending holders and cancelled writers block no task")
 {
-    TOWN_REAL("explores by itself");
-    const uint64_t schedules = TOWN_SLOW ? 20 : 1000; /* one thread: sanitizers learn little */
+    RIG_REAL("explores by itself");
+    const uint64_t schedules = RIG_SLOW ? 20 : 1000; /* one thread: sanitizers learn little */
     for (int strategy = JANUS_STRATEGY_RANDOM; strategy <= JANUS_STRATEGY_PCT; strategy++) {
         CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = (janus_strategy)strategy,
                                                      .worker_count = 3, .schedules = schedules),

@@ -81,7 +81,7 @@ static int64_t share_page(void *argument)
 {
     struct page  *given = argument, page = {.lock = JANUS_RWLOCK_INIT("page")};
     janus_nursery n;
-    page.rounds = (int)town_few(TOWN_SLOW ? 200 : 1000);
+    page.rounds = (int)rig_few(RIG_SLOW ? 200 : 1000);
     page.yields = given->yields;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 6; i++) CHECK_EQ(janus_spawn(&n, read_often, &page), JANUS_OK);
@@ -98,12 +98,12 @@ static int64_t share_page(void *argument)
 TEST("readers share the lock, and a writer has it alone")
 {
     struct page page = {.yields = true, .alone = true};
-    town_run(1, share_page, &page, 2);
+    rig_run(1, share_page, &page, 2);
     page.alone = false;
-    town_run(2, share_page, &page, 2);
-    town_run(8, share_page, &page, 2);
+    rig_run(2, share_page, &page, 2);
+    rig_run(8, share_page, &page, 2);
     page.yields = false;
-    town_all(share_page, &page, 2);
+    rig_all(share_page, &page, 2);
 }
 
 static void *thread_reader(void *argument)
@@ -120,11 +120,11 @@ static void *thread_writer(void *argument)
 
 TEST("plain threads and tasks share one lock")
 {
-    TOWN_REAL("threads outside");
-    struct page      page = {.rounds = TOWN_SLOW ? 300 : 2000};
+    RIG_REAL("threads outside");
+    struct page      page = {.rounds = RIG_SLOW ? 300 : 2000};
     pthread_t        threads[4];
     janus_nursery    root;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (int i = 0; i < 4; i++) {
         void *(*entry)(void *) = i % 2 == 0 ? thread_reader : thread_writer;
@@ -223,7 +223,7 @@ static int64_t take_turns(void *argument)
 
 TEST("readers and writers take turns: after a writer all waiting readers, then one writer")
 {
-    town_all(take_turns, NULL, 3);
+    rig_all(take_turns, NULL, 3);
 }
 
 /* No task starves, although the others never stop. */
@@ -272,9 +272,9 @@ static int64_t get_through(void *argument)
 TEST("a writer among endless readers, and a reader among endless writers, both get the lock")
 {
     struct crowd crowd = {.writers = false};
-    town_all(get_through, &crowd, 2);
+    rig_all(get_through, &crowd, 2);
     crowd.writers = true;
-    town_all(get_through, &crowd, 2);
+    rig_all(get_through, &crowd, 2);
 }
 
 /* What a holder may request. */
@@ -323,7 +323,7 @@ static int64_t ask_for_more(void *argument)
 
 TEST("a second write lock, an upgrade, and an unlock by a stranger return STATE")
 {
-    town_all(ask_for_more, NULL, 1);
+    rig_all(ask_for_more, NULL, 1);
 }
 
 static int64_t read_twice(void *argument)
@@ -345,7 +345,7 @@ static int64_t read_twice(void *argument)
 
 TEST("a reader locks again while a writer waits, and does not wait for itself")
 {
-    town_all(read_twice, NULL, 3);
+    rig_all(read_twice, NULL, 3);
 }
 
 TEST("calls with NULL for the lock return INVALID")
@@ -398,13 +398,13 @@ static int64_t cancel_writer(void *argument)
 
 TEST("a waiting writer that is cancelled lets the readers behind it join the present ones")
 {
-    town_all(cancel_writer, NULL, 3);
+    rig_all(cancel_writer, NULL, 3);
 }
 
 static int64_t too_late(void *argument)
 {
     struct phases *phases = argument;
-    uint64_t       deadline = janus_now_ns() + town_ms;
+    uint64_t       deadline = janus_now_ns() + rig_ms;
     CHECK_EQ(janus_rwlock_write_lock_until(&phases->lock, deadline), JANUS_DEADLINE);
     CHECK(janus_now_ns() >= deadline);
     CHECK_EQ(janus_rwlock_try_read_lock(&phases->lock), JANUS_OK);
@@ -424,5 +424,5 @@ static int64_t let_time_pass(void *argument)
 
 TEST("a write lock that comes too late leaves the lock to its readers")
 {
-    town_all(let_time_pass, NULL, 2);
+    rig_all(let_time_pass, NULL, 2);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Selects over timers, events and groups, beside channels. */
-#include "../chan/quay.h"
+#include "../chan/channels.h"
 
 #include <string.h>
 
@@ -13,17 +13,17 @@ static int64_t time_out(void *argument)
     size_t            chosen = 9;
     uint64_t          begun = janus_now_ns();
     janus_select_case cases[] = {janus_case_recv(channel, &value),
-                                 janus_case_at(begun + 5 * town_ms),
-                                 janus_case_at(begun + 10000 * town_ms)};
+                                 janus_case_at(begun + 5 * rig_ms),
+                                 janus_case_at(begun + 10000 * rig_ms)};
     (void)argument;
     CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_WOULD_WAIT);
     CHECK_EQ(janus_select(cases, 3, &chosen), JANUS_OK);
     CHECK_EQ(chosen, 1);
-    CHECK(janus_now_ns() >= begun + 5 * town_ms);
+    CHECK(janus_now_ns() >= begun + 5 * rig_ms);
     CHECK_EQ(janus_try_select(cases, 3, &chosen), JANUS_OK);
     CHECK_EQ(chosen, 1);
     cases[1].deadline_ns = UINT64_MAX;
-    CHECK_EQ(janus_select_until(cases, 3, &chosen, janus_now_ns() + town_ms), JANUS_DEADLINE);
+    CHECK_EQ(janus_select_until(cases, 3, &chosen, janus_now_ns() + rig_ms), JANUS_DEADLINE);
     CHECK_EQ(look(channel).receivers, 0);
     destroy(channel);
     return 0;
@@ -32,7 +32,7 @@ static int64_t time_out(void *argument)
 TEST("a select chooses a timer when the clock has reached it, and not before")
 {
     CHECK_EQ(time_out(NULL), 0);
-    town_all(time_out, NULL, 3);
+    rig_all(time_out, NULL, 3);
 }
 
 static int64_t tick(void *argument)
@@ -41,7 +41,7 @@ static int64_t tick(void *argument)
     size_t   chosen = 9;
     (void)argument;
     for (int i = 0; i < 5; i++) {
-        next += town_ms;
+        next += rig_ms;
         janus_select_case one = janus_case_at(next);
         CHECK_EQ(janus_select(&one, 1, &chosen), JANUS_OK);
         CHECK(janus_now_ns() >= next);
@@ -51,7 +51,7 @@ static int64_t tick(void *argument)
 
 TEST("a timer alone is a sleep, and a timer that moves by a period is a ticker")
 {
-    town_all(tick, NULL, 2);
+    rig_all(tick, NULL, 2);
 }
 
 /* Events and groups. */
@@ -80,7 +80,7 @@ static int64_t choose(void *argument)
     int64_t           value = 0;
     janus_select_case cases[] = {janus_case_event(&stage->event), janus_case_group(&stage->group),
                                  janus_case_recv(stage->channel, &value),
-                                 janus_case_at(janus_now_ns() + 20000 * town_ms)};
+                                 janus_case_at(janus_now_ns() + 20000 * rig_ms)};
     CHECK_EQ(janus_select(cases, 4, &stage->chosen), JANUS_OK);
     CHECK_EQ(value, stage->act == 2 ? 4 : 0);
     return 0;
@@ -109,7 +109,7 @@ static int64_t wait_for_each(void *argument)
 
 TEST("a select wakes for an event, a finished group or a value, and leaves all queues")
 {
-    town_all(wait_for_each, NULL, REPEATS);
+    rig_all(wait_for_each, NULL, REPEATS);
 }
 
 static int64_t at_once(void *argument)
@@ -122,7 +122,7 @@ static int64_t at_once(void *argument)
     CHECK_EQ(janus_select(cases, 2, &chosen), JANUS_INVALID);
     CHECK_EQ(chosen, 1);
     CHECK_EQ(janus_try_select(cases, 1, &chosen), JANUS_WOULD_WAIT);
-    CHECK_EQ(janus_select_until(cases, 1, &chosen, janus_now_ns() + town_ms), JANUS_DEADLINE);
+    CHECK_EQ(janus_select_until(cases, 1, &chosen, janus_now_ns() + rig_ms), JANUS_DEADLINE);
     janus_event_set(&event);
     CHECK_EQ(janus_select(cases, 1, &chosen), JANUS_OK);
     CHECK_EQ(chosen, 0);
@@ -134,7 +134,7 @@ static int64_t at_once(void *argument)
 TEST("a select tries an event at once, and names the case that has no object")
 {
     CHECK_EQ(at_once(NULL), 0);
-    town_all(at_once, NULL, 2);
+    rig_all(at_once, NULL, 2);
 }
 
 static int64_t for_ever(void *argument)
@@ -161,7 +161,7 @@ static int64_t cancel_it(void *argument)
 
 TEST("a select that waits for an event can be cancelled, and leaves the event")
 {
-    town_all(cancel_it, NULL, REPEATS);
+    rig_all(cancel_it, NULL, REPEATS);
 }
 
 /* Both come at the same moment, from other workers: one is chosen, and no value is lost. */
@@ -220,5 +220,5 @@ static int64_t race_them(void *argument)
 
 TEST("an event and a value that come at the same moment end one select, and no value is lost")
 {
-    town_all(race_them, NULL, REPEATS);
+    rig_all(race_them, NULL, REPEATS);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Semaphores and conditions: permits add up, signals are not missed, and waits end as they
  * should. */
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { TASKS = 8, ROUNDS = TOWN_SLOW ? 100 : 2000 };
+enum { TASKS = 8, ROUNDS = RIG_SLOW ? 100 : 2000 };
 
 #define BY_TASKS JANUS_WAKER_TASKS
 
@@ -50,7 +50,7 @@ static int64_t use_pool(void *argument)
     return 0;
 }
 
-TEST("there are never more permits out than there were") { town_all(use_pool, NULL, 1); }
+TEST("there are never more permits out than there were") { rig_all(use_pool, NULL, 1); }
 
 static int64_t want_permit(void *argument)
 {
@@ -69,7 +69,7 @@ static int64_t permits_and_errors(void *argument)
     CHECK_EQ(janus_semaphore_try_acquire(permits), JANUS_OK);
     CHECK_EQ(janus_semaphore_try_acquire(permits), JANUS_WOULD_WAIT);
     CHECK_EQ(janus_semaphore_acquire_until(permits, 1), JANUS_DEADLINE);
-    uint64_t deadline_ns = janus_now_ns() + town_ms / 10;
+    uint64_t deadline_ns = janus_now_ns() + rig_ms / 10;
     CHECK_EQ(janus_semaphore_acquire_until(permits, deadline_ns), JANUS_DEADLINE);
     CHECK(janus_now_ns() >= deadline_ns);
     CHECK_EQ(janus_semaphore_release(permits, 0), JANUS_INVALID);
@@ -94,7 +94,7 @@ static int64_t permits_and_errors(void *argument)
 
 TEST("a semaphore gives as many permits as it has, and refuses more than it can count")
 {
-    town_all(permits_and_errors, NULL, 5);
+    rig_all(permits_and_errors, NULL, 5);
 }
 
 /* Permits and cancels at the same moment: no permit is lost, and none is made. */
@@ -141,7 +141,7 @@ static int64_t give_and_cancel(void *argument)
 
 TEST("permits given to takers that are cancelled are not lost")
 {
-    town_all(give_and_cancel, NULL, 1);
+    rig_all(give_and_cancel, NULL, 1);
 }
 
 /* Threads and tasks, with deadlines that pass while permits come. */
@@ -188,9 +188,9 @@ static void *thread_gives(void *argument)
 
 TEST("threads and tasks take permits in time or not at all, and the permits add up")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     struct mixed     mixed = {.permits = JANUS_SEMAPHORE_INIT(0, JANUS_WAKER_ANYBODY, NULL)};
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    root;
     pthread_t        taker, giver;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -264,7 +264,7 @@ static int64_t run_belt(void *argument)
     return 0;
 }
 
-TEST("no waiter misses a signal that is sent under the mutex") { town_all(run_belt, NULL, 2); }
+TEST("no waiter misses a signal that is sent under the mutex") { rig_all(run_belt, NULL, 2); }
 
 struct room {
     janus_mutex     lock;
@@ -304,7 +304,7 @@ static int64_t waits_that_end_otherwise(void *argument)
     CHECK_EQ(janus_mutex_unlock(&room.lock), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     room.want = JANUS_DEADLINE;
-    room.deadline_ns = janus_now_ns() + town_ms / 10;
+    room.deadline_ns = janus_now_ns() + rig_ms / 10;
     janus_status ended;
     JANUS_NURSERY(late, ended) { CHECK_EQ(janus_spawn(late, wait_in_room, &room), JANUS_OK); }
     CHECK_EQ(ended, JANUS_OK);
@@ -315,7 +315,7 @@ static int64_t waits_that_end_otherwise(void *argument)
 
 TEST("a condition's wait that ends otherwise has locked the mutex again")
 {
-    town_all(waits_that_end_otherwise, NULL, 10);
+    rig_all(waits_that_end_otherwise, NULL, 10);
 }
 
 /* A cancel that unwinds the task: the mutex is locked again, and then a defer unlocks it. */
@@ -358,7 +358,7 @@ static int64_t unwound(void *argument)
 
 TEST("a task that is unwound in a condition's wait holds the mutex when its defers run")
 {
-    town_all(unwound, NULL, 10);
+    rig_all(unwound, NULL, 10);
 }
 
 /* Cancelled before. */
@@ -400,5 +400,5 @@ static int64_t cancel_first(void *argument)
 
 TEST("a cancelled task gets CANCELLED first, unless it only tries or is shielded")
 {
-    town_all(cancel_first, NULL, 5);
+    rig_all(cancel_first, NULL, 5);
 }

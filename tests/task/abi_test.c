@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The entry points for generated code, through their header and the shared library. */
-#include "town.h"
+#include "rig.h"
 
 #include <janusrt/abi.h>
 #include <pthread.h>
@@ -266,7 +266,7 @@ static int64_t not_in_call(void *argument) { return not_in_task(argument) == arg
 static int64_t migrate(void *argument)
 {
     atomic_int *moved = argument;
-    int         first = town_place();
+    int         first = rig_place();
     janus_task *self = janus_task_current();
     int64_t     result = 0;
     CHECK(janus_in_task());
@@ -276,7 +276,7 @@ static int64_t migrate(void *argument)
         CHECK_EQ(result, 1);
         CHECK(janus_in_task());
         CHECK(janus_task_current() == self);
-        if (town_place() != first) atomic_store(moved, 1);
+        if (rig_place() != first) atomic_store(moved, 1);
     }
     return 0;
 }
@@ -358,7 +358,7 @@ static int64_t cancel_creators(void *argument)
         janus_nursery n;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, create_for_ever, &begun), JANUS_OK);
-        CHECK(town_wait(&begun));
+        CHECK(rig_wait(&begun));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     }
@@ -368,5 +368,5 @@ static int64_t cancel_creators(void *argument)
 /* LeakSanitizer finds nurseries that are lost. */
 TEST("a cancelled task that makes nurseries for ever ends, and no nursery is lost")
 {
-    town_all(cancel_creators, NULL, 1);
+    rig_all(cancel_creators, NULL, 1);
 }

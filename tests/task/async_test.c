@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Calls with a value: started, awaited, failed, cancelled. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -44,7 +44,7 @@ static int64_t many_values(void *argument)
     return 0;
 }
 
-TEST("an awaited call has written its value, once") { town_all(many_values, NULL, 10); }
+TEST("an awaited call has written its value, once") { rig_all(many_values, NULL, 10); }
 
 /* A value may be negative, and is then no failure. */
 
@@ -74,7 +74,7 @@ static int64_t negative_value(void *argument)
 
 TEST("awaiting a function that returns -5 gives -5, and its nursery succeeds")
 {
-    town_all(negative_value, NULL, 10);
+    rig_all(negative_value, NULL, 10);
 }
 
 /* Failures. */
@@ -113,7 +113,7 @@ static int64_t failures(void *argument)
 
 TEST("an await reports a call that failed or panicked, and the nursery has failed")
 {
-    town_all(failures, NULL, 10);
+    rig_all(failures, NULL, 10);
 }
 
 /* Refused: nothing was started, nothing was written. */
@@ -151,7 +151,7 @@ static int64_t refused(void *argument)
     return 0;
 }
 
-TEST("a call that is refused changes nothing") { town_all(refused, NULL, 10); }
+TEST("a call that is refused changes nothing") { rig_all(refused, NULL, 10); }
 
 /* Cancelled while it awaits. */
 
@@ -196,22 +196,19 @@ static int64_t cancel_awaiter(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, await_cancelled, &waiter), JANUS_OK);
-    CHECK(town_wait(&waiter.awaiting));
+    CHECK(rig_wait(&waiter.awaiting));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
 }
 
-TEST("after a cancelled await the call can be awaited later")
-{
-    town_all(cancel_awaiter, NULL, 10);
-}
+TEST("after a cancelled await the call can be awaited later") { rig_all(cancel_awaiter, NULL, 10); }
 
 /* From a plain thread. */
 
 TEST("a plain thread awaits too")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    root;
     janus_async      call;
     int64_t          number = 0;

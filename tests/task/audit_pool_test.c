@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The tasks of one pool try to fill the audit log: others lose nothing and are not refused. */
-#include "guild.h"
+#include "caps.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -132,7 +132,7 @@ TEST("a pool with too many denials loses only its own records, and the gap names
 /* Derives until the log refuses. */
 static int64_t derive_until_full(void *argument)
 {
-    janus_cap    own = guild_spawn(root, 10), out;
+    janus_cap    own = caps_spawn(root, 10), out;
     janus_status status;
     (void)argument;
     do {
@@ -145,10 +145,10 @@ static int64_t derive_until_full(void *argument)
 static int64_t refuse_beside(void *argument)
 {
     (void)argument;
-    root = guild_root();
+    root = caps_root();
     in_pool("greedy", derive_until_full);
     in_pool("modest", derive_until_full); /* its ring is empty at first */
-    janus_cap own = guild_spawn(root, 10), out;
+    janus_cap own = caps_spawn(root, 10), out;
     CHECK_EQ(janus_cap_attenuate(own, JANUS_CAP_GRANT(.rights = JANUS_RIGHTS_ALL), &out), JANUS_OK);
     return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The audit log of a scheduler: what tasks do with capabilities and budgets, line by line. */
-#include "guild.h"
+#include "caps.h"
 
 #include "plat/seam.h"
 
@@ -26,14 +26,14 @@ static bool keep(void *argument, const char *line, size_t bytes)
     return true;
 }
 
-static janus_audit *begin_log(uint32_t ring_events, uint64_t use_count_max, bool fail_closed)
+static janus_audit *begin_log(uint32_t ring_events, uint64_t max_use_count, bool fail_closed)
 {
     janus_audit *audit = NULL;
     text_bytes = 0;
     text[0] = 0;
     atomic_store(&sink_is_shut, false);
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = keep, .ring_events = ring_events,
-                                                    .use_count_max = use_count_max,
+                                                    .max_use_count = max_use_count,
                                                     .fail_closed = fail_closed),
                                 &audit),
              JANUS_OK);
@@ -133,7 +133,7 @@ static void be_exhausted(janus_cap spawn, janus_cap budget, atomic_int *ops)
 static int64_t tell_everything(void *argument)
 {
     struct story          *story = argument;
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {5, janus_budget_of(1000, 10, 0, 0, 0)}};
     janus_nursery          n;
     janus_cap             *cap = story->caps;
@@ -143,7 +143,7 @@ static int64_t tell_everything(void *argument)
                                             .delegation_depth = 1, .name = "storyteller's"),
                             &cap[0]),
              JANUS_OK);
-    cap[1] = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
+    cap[1] = caps_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
     CHECK_EQ(
         janus_cap_attenuate(cap[0], JANUS_CAP_GRANT(.rights = JANUS_RIGHT_SPAWN_TASK), &cap[2]),
         JANUS_OK);
@@ -214,7 +214,7 @@ TEST("every kind of event that tasks cause is written, and a nonce never")
 
 static int64_t mint_elsewhere(void *argument)
 {
-    (void)guild_spawn(argument, 1);
+    (void)caps_spawn(argument, 1);
     return 0;
 }
 
@@ -244,7 +244,7 @@ static int64_t spawn_thousand(void *argument)
     atomic_int    ran = 0;
     janus_nursery n;
     (void)argument;
-    guild_open(&n, guild_spawn(guild_root(), 2000));
+    caps_open(&n, caps_spawn(caps_root(), 2000));
     for (int i = 0; i < 1000; i++) CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(ran, 1000);
@@ -286,7 +286,7 @@ static janus_scheduler *open_watched(janus_audit *audit, janus_cap *out)
                  &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
-    *out = guild_spawn(root, 200);
+    *out = caps_spawn(root, 200);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     return scheduler;
 }
@@ -298,7 +298,7 @@ TEST("a worker writes the uses that it has counted before it sleeps")
     janus_cap        cap;
     janus_scheduler *scheduler = open_watched(audit, &cap);
     janus_nursery    n;
-    uint64_t         limit = janus_now_ns() + town_patience;
+    uint64_t         limit = janus_now_ns() + rig_patience;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, JANUS_NURSERY_OPTIONS(.spawn_cap = cap)),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, burst, NULL), JANUS_OK);
@@ -318,19 +318,19 @@ TEST("a worker writes the uses that it has counted before it sleeps")
 
 static int64_t be_denied(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {2, janus_budget_default()}};
-    janus_cap   scopes = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
+    janus_cap   scopes = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
     struct gate gate = {.open = 0};
     janus_nursery n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    guild_open(&n, scopes);
+    caps_open(&n, scopes);
     for (int i = 0; i < 51; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_CAP_RIGHT);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    guild_open(&n, guild_spawn(root, 2));
+    caps_open(&n, caps_spawn(root, 2));
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     for (int i = 0; i < 52; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
     atomic_store(&gate.open, 1);
@@ -361,7 +361,7 @@ static int64_t open_channels(void *argument)
     const janus_cap_limits limits = {.channel = {8, 1}};
     janus_channel          made, more;
     janus_nursery          n;
-    janus_cap cap = guild_mint(guild_root(), JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &limits);
+    janus_cap cap = caps_mint(caps_root(), JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &limits);
     (void)argument;
     CHECK_EQ(janus_channel_create(8, 1, NULL, &more), JANUS_NO_CHANNEL_CAP);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.channel_cap = cap)), JANUS_OK);
@@ -406,11 +406,11 @@ TEST("a spawn over the scheduler's own limit is a denial too, from tasks and fro
 {
     janus_audit     *audit = begin_log(0, 0, false);
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.max_tasks = 10, .worker_count = 2, .audit = audit));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.max_tasks = 10, .worker_count = 2, .audit = audit));
     struct gate   gate = {.open = 0};
     janus_nursery n;
-    town_do(scheduler, crowd_of_ten, NULL);
-    CHECK_EQ(guild_stats(scheduler).refused_limit, 60);
+    rig_do(scheduler, crowd_of_ten, NULL);
+    CHECK_EQ(caps_stats(scheduler).refused_limit, 60);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
@@ -457,7 +457,7 @@ static int64_t spawn_until_full(void *argument)
 {
     struct closed *closed = argument;
     janus_nursery  n;
-    guild_open(&n, guild_spawn(guild_root(), 1000));
+    caps_open(&n, caps_spawn(caps_root(), 1000));
     for (int round = 0; round < 3; round++) {
         janus_status status;
         atomic_store(&sink_is_shut, true);
@@ -498,7 +498,7 @@ TEST("with a log that fails closed no task starts unrecorded, and no record is l
 static int64_t recharge_until_full(void *argument)
 {
     struct closed *closed = argument;
-    janus_cap      cap = guild_budget(guild_root(), JANUS_RIGHTS_ALL, 100000, 100000);
+    janus_cap      cap = caps_budget(caps_root(), JANUS_RIGHTS_ALL, 100000, 100000);
     janus_budget   before, got;
     janus_status   status;
     janus_nursery  n;
@@ -539,12 +539,12 @@ TEST("a thread's recharge of a child is in the log")
     janus_audit       *audit = begin_log(0, 0, false);
     const janus_budget pool = janus_budget_of(2000, 0, 5, 0, 0);
     janus_scheduler   *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .audit = audit));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .audit = audit));
     atomic_int      ops = 0;
     janus_nursery   n;
     janus_exhausted child;
     janus_task_id   task;
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     CHECK_EQ(janus_nursery_open_in(
                  scheduler, &n,
                  JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_MANUAL)),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Budgets near 2^64: a task's request never makes the library refuse another task. */
-#include "guild.h"
+#include "caps.h"
 
 enum { MANY = 10 };
 
@@ -12,7 +12,7 @@ static const janus_budget near_all = {UINT64_MAX - 1, UINT64_MAX - 1, UINT64_MAX
 static void with_bank(janus_entry *entry)
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .budget_max = &all),
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_budget = &all),
                            entry, NULL, NULL),
                  JANUS_OK);
     }
@@ -128,13 +128,13 @@ static int64_t recharges(void *argument)
 {
     janus_nursery      n;
     struct crowd       crowd = {0};
-    janus_authority   *root = guild_root();
+    janus_authority   *root = caps_root();
     const janus_budget share = janus_budget_of(1000, 4096, 0, 0, 0);
     (void)argument;
     CHECK_EQ(janus_nursery_open(
-                 &n, JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(root, 100),
-                                           .budget_cap = guild_budget(root, JANUS_RIGHTS_ALL,
-                                                                      UINT64_MAX, UINT64_MAX))),
+                 &n, JANUS_NURSERY_OPTIONS(.spawn_cap = caps_spawn(root, 100),
+                                           .budget_cap = caps_budget(root, JANUS_RIGHTS_ALL,
+                                                                     UINT64_MAX, UINT64_MAX))),
              JANUS_OK);
     for (int i = 0; i < MANY; i++) {
         CHECK_EQ(
@@ -150,5 +150,5 @@ static int64_t recharges(void *argument)
 
 TEST("tasks that recharge themselves up to 2^64 are clamped, and no other task is refused")
 {
-    guild_all(recharges, NULL);
+    caps_all(recharges, NULL);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* The barrier and the cancel under load: nothing is missed, torn, late or left behind. */
 #include "cancel/park.h"
+#include "rig.h"
 #include "task/roster.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/work.h"
 
 #include <string.h>
@@ -59,14 +59,14 @@ static int64_t slots_in_a_task(void *argument)
 TEST("a task that has awaited a thousand children, randomly delayed, sees all their plain writes")
 {
     static struct slot slots[SLOTS];
-    town_all(slots_in_a_task, slots, TOWN_SLOW ? 3 : 30);
+    rig_all(slots_in_a_task, slots, RIG_SLOW ? 3 : 30);
 }
 
 TEST("a thread that has awaited a thousand children sees all their plain writes")
 {
     static struct slot slots[SLOTS];
-    janus_scheduler   *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
-    for (int i = 0; i < (TOWN_SLOW ? 3 : 30); i++) {
+    janus_scheduler   *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
+    for (int i = 0; i < (RIG_SLOW ? 3 : 30); i++) {
         janus_nursery n;
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
         spawn_slots(&n, slots);
@@ -78,7 +78,7 @@ TEST("a thread that has awaited a thousand children sees all their plain writes"
 
 /* Awaiting again and again: no wake-up is lost. */
 
-enum { AWAITS = TOWN_SLOW || JRT_DEBUG ? 6000 : 1000000 };
+enum { AWAITS = RIG_SLOW || JRT_DEBUG ? 6000 : 1000000 };
 
 /* HIGH, so that its parent does not run it in place: the parent blocks, and the child wakes it. */
 static int64_t await_often(void *argument)
@@ -99,9 +99,9 @@ static int64_t await_often(void *argument)
 
 TEST("a million waits for a child that another worker may run all return")
 {
-    int times = (int)town_few(AWAITS / 2);
-    town_run(1, await_often, &times, 1);
-    town_run(2, await_often, &times, 1);
+    int times = (int)rig_few(AWAITS / 2);
+    rig_run(1, await_often, &times, 1);
+    rig_run(2, await_often, &times, 1);
 }
 
 /* While the owner waits, the nursery is closing and the owner is blocked. */
@@ -113,7 +113,7 @@ struct waiting {
 static int64_t see_closing(void *argument)
 {
     struct waiting *waiting = argument;
-    CHECK(town_wait_state(waiting->nursery, JANUS_NURSERY_STATE_CLOSING));
+    CHECK(rig_wait_state(waiting->nursery, JANUS_NURSERY_STATE_CLOSING));
     CHECK_EQ(janus_spawn(waiting->nursery, nothing, NULL), JANUS_CLOSED);
     atomic_store(&waiting->saw, 1);
     return 0;
@@ -135,7 +135,7 @@ static int64_t wait_closes(void *argument)
 
 TEST("a nursery whose owner waits is closing and takes no more children")
 {
-    town_all(wait_closes, NULL, TOWN_SLOW ? 10 : 100);
+    rig_all(wait_closes, NULL, RIG_SLOW ? 10 : 100);
 }
 
 static int64_t wait_closes_in_place(void *argument)
@@ -161,7 +161,7 @@ TEST("a nursery whose owner waits is closing and takes no more children, whichev
      "child")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        town_run(workers, wait_closes_in_place, NULL, TOWN_SLOW ? 20 : 200);
+        rig_run(workers, wait_closes_in_place, NULL, RIG_SLOW ? 20 : 200);
     }
 }
 
@@ -211,7 +211,7 @@ static int64_t all_fail(void *argument)
 
 TEST("if eight children fail at once, the result has the code and the id of the same child")
 {
-    town_run(8, all_fail, NULL, TOWN_SLOW ? 15 : 1000);
+    rig_run(8, all_fail, NULL, RIG_SLOW ? 15 : 1000);
 }
 
 /* States never go back. */
@@ -287,7 +287,7 @@ static int64_t never_back(void *argument)
 
 TEST("while it is closed, cancelled and spawned into, a nursery's state never goes back")
 {
-    town_all(never_back, NULL, TOWN_SLOW ? 15 : 1000);
+    rig_all(never_back, NULL, RIG_SLOW ? 15 : 1000);
 }
 
 /* A cancel reaches every kind of wait. */
@@ -350,7 +350,7 @@ static int64_t cancel_all_kinds(void *argument)
 
 TEST("a cancel ends sleeping, joining, awaiting and yielding children, and all end as cancelled")
 {
-    town_all(cancel_all_kinds, NULL, TOWN_SLOW ? 20 : 200);
+    rig_all(cancel_all_kinds, NULL, RIG_SLOW ? 20 : 200);
 }
 
 /* It waits for a child that never checks, and nobody interrupts that wait. */
@@ -362,7 +362,7 @@ static int64_t no_preemption(void *argument)
     janus_task_id id;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, keep_worker, &gate, NULL, &id), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) town_spin();
+    while (!atomic_load(&gate.arrived)) rig_spin();
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     for (int i = 0; i < 100; i++)
         CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_CANCELLING);
@@ -377,7 +377,7 @@ static int64_t no_preemption(void *argument)
 
 TEST("a cancelled child that never checks runs to its end, and its owner waits for it")
 {
-    town_run(2, no_preemption, NULL, TOWN_SLOW ? 20 : 200);
+    rig_run(2, no_preemption, NULL, RIG_SLOW ? 20 : 200);
 }
 
 /* Nothing is left behind. */
@@ -412,11 +412,11 @@ static int64_t start_and_cancel(void *argument)
 TEST("ten thousand nurseries started and cancelled hold no more records and stacks than a hundred")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-        for (int i = 0; i < 100; i++) town_do(scheduler, start_and_cancel, NULL);
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        for (int i = 0; i < 100; i++) rig_do(scheduler, start_and_cancel, NULL);
         struct held before = held_by(scheduler);
-        for (int i = 0; i < (TOWN_SLOW ? 150 : 10000); i++) {
-            town_do(scheduler, start_and_cancel, NULL);
+        for (int i = 0; i < (RIG_SLOW ? 150 : 10000); i++) {
+            rig_do(scheduler, start_and_cancel, NULL);
         }
         struct held after = held_by(scheduler);
         /* Each worker keeps up to two batches for its own use; a leak would be many more. */
@@ -485,12 +485,12 @@ static int64_t run_company(void *argument)
 
 TEST("a supervisor's agents and their scanners all complete")
 {
-    town_all(run_company, NULL, TOWN_SLOW ? 20 : 200);
+    rig_all(run_company, NULL, RIG_SLOW ? 20 : 200);
 }
 
 TEST("cancelling a supervisor cancels its agents, and these their scanners")
 {
-    town_all(run_company, "stay", TOWN_SLOW ? 10 : 200);
+    rig_all(run_company, "stay", RIG_SLOW ? 10 : 200);
 }
 
 /* Asking. */
@@ -537,12 +537,12 @@ static int64_t ask(void *argument)
 
 TEST("a child's nursery, its token and the child itself report the cancel, and not before")
 {
-    town_all(ask, NULL, TOWN_SLOW ? 20 : 200);
+    rig_all(ask, NULL, RIG_SLOW ? 20 : 200);
 }
 
 TEST("a child's failure cancels the token, and its siblings see that")
 {
-    town_all(ask, "error", TOWN_SLOW ? 20 : 200);
+    rig_all(ask, "error", RIG_SLOW ? 20 : 200);
 }
 
 /* A wake that comes before the switch. */
@@ -562,5 +562,5 @@ static int64_t wake_first(void *argument)
 
 TEST("a task that is woken before it has left the CPU stays, and gets the waker's status")
 {
-    town_all(wake_first, NULL, 10);
+    rig_all(wake_first, NULL, 10);
 }

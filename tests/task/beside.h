@@ -9,8 +9,8 @@
 #ifndef JANUSRT_TESTS_TASK_BESIDE_H
 #define JANUSRT_TESTS_TASK_BESIDE_H
 
-#define TOWN_TURN_NS JANUS_TURN_NS
-#include "town.h"
+#define RIG_TURN_NS JANUS_TURN_NS
+#include "rig.h"
 
 #include <time.h>
 
@@ -101,8 +101,8 @@ static inline double beside_share(janus_scheduler *scheduler, janus_entry *entry
                                   uint64_t cpu_ns)
 {
     struct beside beside = {.entry = entry, .argument = argument, .cpu_ns = cpu_ns};
-    town_do(scheduler, beside_alone, &beside);
-    town_do(scheduler, beside_both, &beside);
+    rig_do(scheduler, beside_alone, &beside);
+    rig_do(scheduler, beside_both, &beside);
     return beside.share / beside.whole;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The block form of a nursery: its status, and every way out of the block. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ static int64_t status_tells(void *argument)
     return 0;
 }
 
-TEST("the status of a block says how its nursery ended") { town_all(status_tells, NULL, 20); }
+TEST("the status of a block says how its nursery ended") { rig_all(status_tells, NULL, 20); }
 
 static int64_t skip_block(void *argument)
 {
@@ -47,7 +47,7 @@ TEST("a block whose nursery cannot be opened is skipped, and the status says why
 {
     janus_status status = JANUS_OK;
     bool         ran = false;
-    town_all(skip_block, NULL, 1);
+    rig_all(skip_block, NULL, 1);
     JANUS_NURSERY(n, status) ran = n != NULL; /* a plain thread has no current task */
     CHECK_EQ(status, JANUS_STATE);
     CHECK(!ran);
@@ -94,10 +94,10 @@ static int64_t with_result(void *argument)
 
 TEST("the result of a block has the error of the child that failed first")
 {
-    town_all(with_result, NULL, 20);
+    rig_all(with_result, NULL, 20);
 }
 
-TEST("a block takes the options of a nursery") { town_all(with_options, NULL, 20); }
+TEST("a block takes the options of a nursery") { rig_all(with_options, NULL, 20); }
 
 static int64_t leave_early(void *argument)
 {
@@ -119,7 +119,7 @@ static int64_t leave_early(void *argument)
 TEST("break and continue end the nursery of a block")
 {
     atomic_int count = 0;
-    town_run(2, leave_early, &count, 1);
+    rig_run(2, leave_early, &count, 1);
     CHECK_EQ(atomic_load(&count), 2);
 }
 
@@ -164,7 +164,7 @@ static int64_t return_and_jump(void *argument)
 TEST("return and goto out of a block wait for the children and end the nurseries")
 {
     atomic_int count = 0;
-    town_run(2, return_and_jump, &count, 1);
+    rig_run(2, return_and_jump, &count, 1);
     CHECK_EQ(atomic_load(&count), 3);
 }
 
@@ -185,5 +185,5 @@ static int64_t look_at_panic(void *argument)
 TEST("a return out of a block whose child failed is a panic, so that the failure is reported")
 {
     atomic_int count = 0;
-    town_all(look_at_panic, &count, 1);
+    rig_all(look_at_panic, &count, 1);
 }

@@ -25,7 +25,7 @@ static int64_t defaults(void *argument)
 /* SCHED:3.1.1, 12.1.1/get, C41, G:budget/child. */
 TEST("a task without an explicit budget has the five documented numbers")
 {
-    town_all(defaults, NULL, 3);
+    rig_all(defaults, NULL, 3);
     check_budget(janus_budget_get_current(), 0, 0, 0, 0, 0);
 }
 
@@ -48,8 +48,8 @@ TEST("every component of a task's budget can exceed 32 bits and is reported exac
     const uint64_t     big = UINT64_C(1) << 40;
     const janus_budget given = janus_budget_of(big + 1, big + 2, big + 3, big + 4, big + 5);
     const janus_budget most = janus_budget_scale(given, 2);
-    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .budget_max = &most), large_numbers,
-               (void *)(uintptr_t)&given);
+    rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_budget = &most), large_numbers,
+              (void *)(uintptr_t)&given);
 }
 
 /* Prices. */
@@ -87,7 +87,7 @@ static int64_t prices(void *argument)
 
 /* SCHED:3.3.1/loop-iteration, function-call, allocation, channel-send, channel-recv, file-I/O,
  * network-I/O (the last four as charges). */
-TEST("each operation takes exactly its price from the five numbers") { town_all(prices, NULL, 3); }
+TEST("each operation takes exactly its price from the five numbers") { rig_all(prices, NULL, 3); }
 
 static int64_t spawn_price(void *argument)
 {
@@ -111,7 +111,7 @@ static int64_t spawn_price(void *argument)
 }
 
 /* SCHED:3.3.1/spawn. */
-TEST("a spawn costs an op, and from a pool an op and a spawn") { town_all(spawn_price, NULL, 3); }
+TEST("a spawn costs an op, and from a pool an op and a spawn") { rig_all(spawn_price, NULL, 3); }
 
 static int64_t try_charges(void *argument)
 {
@@ -141,7 +141,7 @@ static int64_t try_charges(void *argument)
 /* SCHED:3.1.2, C4. */
 TEST("a charge beyond any component is refused, names the component and changes nothing")
 {
-    town_all(try_charges, NULL, 3);
+    rig_all(try_charges, NULL, 3);
 }
 
 static int64_t batches(void *argument)
@@ -174,10 +174,9 @@ TEST("a loop in batches pays for its iterations exactly, and is never more than 
                                              JANUS_PROFILE_SOVEREIGN};
     const janus_budget         plenty = janus_budget_of(1 << 20, 0, 0, 0, 0);
     for (int i = 0; i < 3; i++) {
-        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .profile = profiles[i],
-                                           .task_budget = &plenty,
-                                           .yield_interval = i == 2 ? 7 : 0),
-                   batches, &intervals[i]);
+        rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .profile = profiles[i],
+                                          .task_budget = &plenty, .yield_interval = i == 2 ? 7 : 0),
+                  batches, &intervals[i]);
     }
     janus_scheduler *none = NULL;
     CHECK_EQ(janus_scheduler_create_with(
@@ -219,7 +218,7 @@ static int64_t exactly(void *argument)
 /* C9. */
 TEST("ten thousand iterations cost ten thousand ops, and 9,999 are not enough")
 {
-    town_all(exactly, NULL, 3);
+    rig_all(exactly, NULL, 3);
 }
 
 static int64_t check_often(void *argument)
@@ -258,10 +257,7 @@ static int64_t small_checks(void *argument)
 }
 
 /* SCHED:4.1.2. */
-TEST("with 0, 1, 2 and 3 ops exactly 0, 1, 2 and 3 checks pass")
-{
-    town_all(small_checks, NULL, 3);
-}
+TEST("with 0, 1, 2 and 3 ops exactly 0, 1, 2 and 3 checks pass") { rig_all(small_checks, NULL, 3); }
 
 /* Yielding. */
 
@@ -275,7 +271,7 @@ static int64_t many_yields(void *argument)
 }
 
 /* SCHED:4.2.2, C10. */
-TEST("a thousand yields cost nothing") { town_all(many_yields, NULL, 3); }
+TEST("a thousand yields cost nothing") { rig_all(many_yields, NULL, 3); }
 
 struct turns {
     atomic_int turn;
@@ -314,12 +310,12 @@ static int64_t two_yielders(void *argument)
     CHECK_EQ(ended, JANUS_OK);
     CHECK_EQ(turns.count[0] + turns.count[1], 2000);
     /* In real time a turn may be too long, and then its task lets the other run more than once. */
-    CHECK(turns.apart <= (town_simulated() ? 2 : TOWN_SLOW ? 500 : 50));
+    CHECK(turns.apart <= (rig_simulated() ? 2 : RIG_SLOW ? 500 : 50));
     return 0;
 }
 
 /* C10. */
-TEST("two tasks that only yield alternate") { town_run(1, two_yielders, NULL, 5); }
+TEST("two tasks that only yield alternate") { rig_run(1, two_yielders, NULL, 5); }
 
 struct busy {
     atomic_int stop, seen;
@@ -385,7 +381,7 @@ static int64_t all_busy(void *argument)
 TEST("a loop that only charges lets others run on its worker, however much budget it has")
 {
     const janus_budget most = janus_budget_scale(janus_budget_of(1, 1, 1, 1, 1), UINT64_MAX);
-    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .budget_max = &most), all_busy, NULL);
+    rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_budget = &most), all_busy, NULL);
 }
 
 static int64_t wait_at(void *argument)
@@ -425,5 +421,5 @@ static int64_t kinds_of_yield(void *argument)
 /* SCHED:4.2.1, 4.2.2. */
 TEST("a yield, a wait and an await each let another task run, and cost nothing")
 {
-    town_run(1, kinds_of_yield, NULL, 5);
+    rig_run(1, kinds_of_yield, NULL, 5);
 }

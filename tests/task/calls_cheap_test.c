@@ -177,10 +177,10 @@ static int64_t time_all(void *argument)
 TEST("a call that pays nothing takes less than a quarter of a microsecond")
 {
     int dear = 0;
-    TOWN_REAL("CPU time is measured");
-    if (TOWN_SLOW) SKIP("calls take other times under sanitizers and emulation");
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    town_do(scheduler, time_all, &dear);
+    RIG_REAL("CPU time is measured");
+    if (RIG_SLOW) SKIP("calls take other times under sanitizers and emulation");
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    rig_do(scheduler, time_all, &dear);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(dear, 0);
 }

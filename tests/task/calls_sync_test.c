@@ -198,7 +198,7 @@ TEST("beside a task that repeats any call that could wait, a neighbour has half 
 {
     static const struct repeat_kit kit = {open_things, close_things};
     struct things                  things = {.value = 0};
-    TOWN_REAL("shares of real time are compared");
-    if (TOWN_SLOW) SKIP("calls take other times under sanitizers and emulation");
+    RIG_REAL("shares of real time are compared");
+    if (RIG_SLOW) SKIP("calls take other times under sanitizers and emulation");
     CHECK_EQ(repeat_all(calls, sizeof calls / sizeof *calls, &kit, &things), 0);
 }

@@ -362,7 +362,7 @@ TEST("beside a task that repeats any call of tasks, a neighbour has half of the 
 {
     static const struct repeat_kit kit = {open_things, close_things};
     struct things                  things = {.text = ""};
-    TOWN_REAL("shares of real time are compared");
-    if (TOWN_SLOW) SKIP("calls take other times under sanitizers and emulation");
+    RIG_REAL("shares of real time are compared");
+    if (RIG_SLOW) SKIP("calls take other times under sanitizers and emulation");
     CHECK_EQ(repeat_all(calls, sizeof calls / sizeof *calls, &kit, &things), 0);
 }

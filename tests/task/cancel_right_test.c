@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The right to cancel a nursery. Its owner and plain threads have it. Tasks below have it if no
  * nursery between keeps the right. All others get STATE, and nothing happens. */
-#include "guild.h"
+#include "caps.h"
 
 static void alone(uint32_t workers, janus_entry *entry)
 {
@@ -117,10 +117,10 @@ TEST("with cancel_by_owner no task below the nursery may cancel it, in any way")
 
 static int64_t kept_by_terms(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_budget           pool = janus_budget_of(100000, 100000, 100000, 100000, 100000);
     janus_cap_limits       limits = {.spawn = {.max_tasks = 10, .task_budget = pool}};
-    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              cap = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
     (void)argument;
     for (enum way way = 0; way < WAYS; way++) {
         CHECK_EQ(from_child(JANUS_NURSERY_OPTIONS(.budget = &pool), try_it, way), JANUS_STATE);
@@ -171,10 +171,10 @@ TEST("children that may not cancel their nursery may not cancel those around it 
 
 static int64_t narrowed_child(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_budget           pool = janus_budget_of(100000, 100000, 100000, 100000, 100000);
     janus_cap_limits       limits = {.spawn = {.max_tasks = 10, .task_budget = pool}};
-    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              cap = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
     (void)argument;
     for (enum way way = 0; way < WAYS; way++) {
         janus_nursery  n;
@@ -299,7 +299,7 @@ static int64_t sleep_long(void *argument)
 
 TEST("a plain thread cancels a nursery whose owner keeps the right")
 {
-    janus_scheduler *scheduler = town_open(NULL);
+    janus_scheduler *scheduler = rig_open(NULL);
     janus_nursery    root;
     CHECK_EQ(
         janus_nursery_open_in(scheduler, &root, JANUS_NURSERY_OPTIONS(.cancel_by_owner = true)),

@@ -6,9 +6,9 @@
 #include "cancel/cancel.h"
 #include "cancel/park.h"
 #include "plat/seam.h"
+#include "rig.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/work.h"
 
 #include <fcntl.h>
@@ -39,13 +39,13 @@ static int64_t wait_for_ever(void *argument)
 
 /* All workers come to look at about the same time. */
 
-enum { TIMES = TOWN_SLOW ? 100 : 500, SLEEPS = 3 };
+enum { TIMES = RIG_SLOW ? 100 : 500, SLEEPS = 3 };
 
 static int64_t wait_and_clean_up(void *argument)
 {
     (void)argument;
     park_until_told();
-    for (int i = 0; i < SLEEPS; i++) CHECK_EQ(janus_sleep(town_ms / 20), JANUS_OK);
+    for (int i = 0; i < SLEEPS; i++) CHECK_EQ(janus_sleep(rig_ms / 20), JANUS_OK);
     return 0;
 }
 
@@ -65,16 +65,16 @@ TEST("a deadlock is reported, and waits that begin afterwards go on")
     FILE *file = tmpfile();
     int   saved = dup(STDERR_FILENO);
     CHECK(file != NULL && saved >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
-    town_run(4, wait_and_clean_up, NULL, TIMES);
+    rig_run(4, wait_and_clean_up, NULL, TIMES);
     CHECK(dup2(saved, STDERR_FILENO) >= 0);
-    CHECK(headings(fileno(file)) >= town_few(TIMES)); /* more, if a worker got up in between */
+    CHECK(headings(fileno(file)) >= rig_few(TIMES)); /* more, if a worker got up in between */
     (void)close(saved);
     (void)fclose(file);
 }
 
 /* A thread that could act goes away. */
 
-enum { KEPT = TOWN_SLOW ? 20000 : 200000 };
+enum { KEPT = RIG_SLOW ? 20000 : 200000 };
 
 static int64_t end_at_once(void *argument)
 {
@@ -117,11 +117,11 @@ static void wait_with_a_witness(void *argument)
 {
     (void)argument;
     pthread_t      thread;
-    struct witness witness = {.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2))};
+    struct witness witness = {.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2))};
     CHECK_EQ(janus_token_create(&witness.token), JANUS_OK);
     CHECK_EQ(pthread_create(&thread, NULL, go_away_slowly, &witness), 0);
     while (!atomic_load(&witness.ready)) jrt_thread_yield();
-    town_do(witness.scheduler, note_and_wait, &witness);
+    rig_do(witness.scheduler, note_and_wait, &witness);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     janus_token_release(witness.token);
     CHECK_EQ(janus_scheduler_destroy(witness.scheduler), JANUS_OK);
@@ -129,7 +129,7 @@ static void wait_with_a_witness(void *argument)
 
 TEST("a deadlock is found when the last thread that could have ended it is gone")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     int         status = -1;
     const char *text = harness_child(wait_with_a_witness, NULL, &status);
     CHECK_EQ(status, 0);
@@ -159,7 +159,7 @@ static int64_t gather_crowd(void *argument)
 static int64_t sleep_a_little(void *argument)
 {
     (void)argument;
-    CHECK_EQ(janus_sleep(SLEEP_MS * town_ms), JANUS_OK);
+    CHECK_EQ(janus_sleep(SLEEP_MS * rig_ms), JANUS_OK);
     return 0;
 }
 
@@ -184,7 +184,7 @@ static void *sleep_meanwhile(void *argument)
     for (int waiting = 0; waiting == 0; jrt_thread_yield()) {
         CHECK_EQ(ioctl(late.pipe[0], FIONREAD, &waiting), 0);
     }
-    town_do(late.scheduler, sleep_a_little, NULL);
+    rig_do(late.scheduler, sleep_a_little, NULL);
     return NULL;
 }
 
@@ -196,10 +196,10 @@ static void be_late(void *argument)
     CHECK(saved >= 0 && pipe(late.pipe) == 0);
     CHECK(fcntl(late.pipe[1], F_SETPIPE_SZ, 4096) >= 0);
     CHECK(dup2(late.pipe[1], STDERR_FILENO) >= 0);
-    late.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    late.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(pthread_create(&reader, NULL, read_all, NULL), 0);
     CHECK_EQ(pthread_create(&sleeper, NULL, sleep_meanwhile, NULL), 0);
-    town_do(late.scheduler, gather_crowd, NULL);
+    rig_do(late.scheduler, gather_crowd, NULL);
     CHECK_EQ(pthread_join(sleeper, NULL), 0);
     CHECK_EQ(janus_scheduler_destroy(late.scheduler), JANUS_OK);
     atomic_store(&late.over, 1);
@@ -209,7 +209,7 @@ static void be_late(void *argument)
 
 TEST("tasks that begin during the report of a deadlock are no part of it")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     int         status = -1;
     const char *text = harness_child(be_late, NULL, &status);
     if (status != 0) printf("# %s\n", text);

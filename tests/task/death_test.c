@@ -3,8 +3,8 @@
  * Tasks that end their thread, by pthread_exit or pthread_cancel. Threads that end between tasks,
  * and threads that cannot be replaced, are in replace_test.c.
  */
+#include "rig.h"
 #include "task/worker.h"
-#include "town.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { REPEATS = TOWN_SLOW ? 3 : 20 };
+enum { REPEATS = RIG_SLOW ? 3 : 20 };
 
 static const char message[] = "it ended its thread (pthread_exit or pthread_cancel)";
 
@@ -41,7 +41,7 @@ static uint64_t restarts(void)
     return stats.restarts;
 }
 
-static void for_all(janus_entry *entry) { FOR_EACH_WAY(way) town_all(entry, &way, REPEATS); }
+static void for_all(janus_entry *entry) { FOR_EACH_WAY(way) rig_all(entry, &way, REPEATS); }
 
 static int64_t die(void *argument)
 {
@@ -102,7 +102,7 @@ static int64_t survive_one(void *argument)
 
 TEST("a task that ends its thread has panicked, its defers run, its parent goes on")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     for_all(survive_one);
 }
 
@@ -130,7 +130,7 @@ static int64_t survive_tower(void *argument)
 
 TEST("a task whose child ended its thread can end the next one")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     for_all(survive_tower);
 }
 
@@ -156,7 +156,7 @@ static int64_t tenth_dies(void *argument)
     return 0;
 }
 
-enum { CROWD = TOWN_SLOW ? 100 : 400 };
+enum { CROWD = RIG_SLOW ? 100 : 400 };
 
 static int64_t survive_crowd(void *argument)
 {
@@ -178,18 +178,18 @@ static int64_t survive_crowd(void *argument)
 
 TEST("if every tenth task ends its thread, all others run exactly once")
 {
-    TOWN_REAL("the one thread cannot be ended");
-    FOR_EACH_WAY(way) town_all(survive_crowd, &way, 2);
+    RIG_REAL("the one thread cannot be ended");
+    FOR_EACH_WAY(way) rig_all(survive_crowd, &way, 2);
 }
 
 TEST("every thread that a task ended was replaced once, and is counted")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way)
     {
-        janus_scheduler  *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        janus_scheduler  *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         janus_worker_info stats = JANUS_WORKER_INFO();
-        for (int i = 0; i < 10; i++) town_do(scheduler, survive_one, &way);
+        for (int i = 0; i < 10; i++) rig_do(scheduler, survive_one, &way);
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
         CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
         /* The very last may have found that the scheduler had stopped. */
@@ -226,7 +226,7 @@ static int64_t survive_families(void *argument)
 
 TEST("a task that ends its thread cancels the children of its open nurseries")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     for_all(survive_families);
 }
 
@@ -271,7 +271,7 @@ static int64_t survive_late(void *argument)
 
 TEST("a defer that ends its thread ends there, and the others still run")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     for_all(survive_late);
 }
 
@@ -296,7 +296,7 @@ static int64_t survive_fiber(void *argument)
 
 TEST("a fiber that ends its task's thread has panicked, and the task goes on")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     for_all(survive_fiber);
 }
 
@@ -304,12 +304,12 @@ TEST("a fiber that ends its task's thread has panicked, and the task goes on")
 
 TEST("a task on the smallest stack can end its thread")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way)
     {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 8192));
-        for (int i = 0; i < REPEATS; i++) town_do(scheduler, survive_tower, &way);
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 8192));
+        for (int i = 0; i < REPEATS; i++) rig_do(scheduler, survive_tower, &way);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
@@ -338,13 +338,13 @@ static int64_t survive_data(void *argument)
 
 TEST("a thread that a task ended really ends: its thread-specific data is destroyed")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     CHECK_EQ(pthread_key_create(&key, destroy), 0);
     atomic_store(&destroyed, 0);
     int expected = 0;
     FOR_EACH_WAY(way)
     {
-        town_run(2, survive_data, &way, 5);
+        rig_run(2, survive_data, &way, 5);
         expected += 5;
         CHECK_EQ(destroyed, expected);
     }
@@ -389,12 +389,12 @@ static int64_t survive_blocking(void *argument)
 
 TEST("a blocking call that ends its helper thread panics its task, and other calls still run")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     for (enum way way = EXIT; way <= CANCEL; way++) { /* on threads' own stacks: also with TSan */
         for (uint32_t helpers = 1; helpers <= 4; helpers += 3) {
-            janus_scheduler *scheduler = town_open(
-                JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .blocking_threads_max = helpers));
-            for (int i = 0; i < REPEATS; i++) town_do(scheduler, survive_blocking, &way);
+            janus_scheduler *scheduler = rig_open(
+                JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_blocking_threads = helpers));
+            for (int i = 0; i < REPEATS; i++) rig_do(scheduler, survive_blocking, &way);
             CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
@@ -404,18 +404,18 @@ TEST("a blocking call that ends its helper thread panics its task, and other cal
 
 static int64_t die_when_cancelled(void *argument)
 {
-    while (janus_sleep(3600 * 1000 * town_ms) == JANUS_OK) continue;
+    while (janus_sleep(3600 * 1000 * rig_ms) == JANUS_OK) continue;
     return die(argument);
 }
 
 TEST("a stop of the scheduler awaits tasks that end their thread meanwhile")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     static const uint32_t counts[] = {1, 2, 8};
     FOR_EACH_WAY(way)
     for (int i = 0; i < 3 * REPEATS; i++) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i % 3]));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i % 3]));
         janus_nursery        root;
         janus_nursery_result result;
         CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -432,7 +432,7 @@ TEST("a stop of the scheduler awaits tasks that end their thread meanwhile")
 
 TEST("janus_run reports that its task ended the thread")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     FOR_EACH_WAY(way) CHECK_EQ(janus_run(NULL, die, &way, NULL), JANUS_CHILD_FAILED);
 }
 
@@ -454,13 +454,13 @@ static void cancel_in_thread(void *argument) { (void)cancel_token(argument); }
 
 TEST("a token's callback that ends a worker's thread is reported, and another thread goes on")
 {
-    TOWN_REAL("the one thread cannot be ended");
-    FOR_EACH_WAY(way) town_run(2, cancel_token, &way, 1);
+    RIG_REAL("the one thread cannot be ended");
+    FOR_EACH_WAY(way) rig_run(2, cancel_token, &way, 1);
 }
 
 TEST("a token's callback that ends a plain thread ends the process with a message")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     static const char sentence[] = "a token's callback ended its thread";
     int               status = 0;
     FOR_EACH_WAY(way)
@@ -474,15 +474,15 @@ int64_t end_blindly(void *way); /* death_blind.c: without unwind tables */
 int64_t end_blindly_by(void (*end)(enum way), enum way way);
 int64_t end_blindly(void *way) { return end_blindly_by(end_thread, *(enum way *)way); }
 
-static void go_blind(void *argument) { town_run(2, end_blindly, argument, 1); }
+static void go_blind(void *argument) { rig_run(2, end_blindly, argument, 1); }
 
 static int64_t block_blind(void *argument) { return janus_blocking(end_blindly, argument, NULL); }
 
-static void go_blind_in_helper(void *argument) { town_run(2, block_blind, argument, 1); }
+static void go_blind_in_helper(void *argument) { rig_run(2, block_blind, argument, 1); }
 
 TEST("ending the thread in code without unwind tables ends the process with a message")
 {
-    TOWN_REAL("the one thread cannot be ended");
+    RIG_REAL("the one thread cannot be ended");
     static const char sentence[] = "in code without unwind tables";
     int               status = 0;
     FOR_EACH_WAY(way)

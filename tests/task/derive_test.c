@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* One nursery tries to fill the scheduler's table of capabilities by deriving. */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ static janus_cap derive_from(janus_cap cap)
 static int64_t derive(void *argument)
 {
     struct deriver *deriver = argument;
-    janus_cap       own = guild_spawn(root, 10), out;
+    janus_cap       own = caps_spawn(root, 10), out;
     char            text[500];
     for (int i = 0; i < deriver->wanted; i++) (void)derive_from(own);
     if (deriver->whose != NULL) {
@@ -56,12 +56,12 @@ static void with_limit(janus_entry *entry)
     }
 }
 
-static uint64_t live(void) { return guild_stats(janus_scheduler_current()).live; }
+static uint64_t live(void) { return caps_stats(janus_scheduler_current()).live; }
 
 static void open_named(janus_nursery *n, const char *name)
 {
     CHECK_EQ(janus_nursery_open(
-                 n, JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(root, 100), .name = name)),
+                 n, JANUS_NURSERY_OPTIONS(.spawn_cap = caps_spawn(root, 100), .name = name)),
              JANUS_OK);
 }
 
@@ -82,8 +82,8 @@ static int64_t beside(void *argument)
     struct deriver modest = {.wanted = MOST - 1};
     janus_nursery  n;
     (void)argument;
-    root = guild_root();
-    janus_cap own = guild_spawn(root, 10);
+    root = caps_root();
+    janus_cap own = caps_spawn(root, 10);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, derive_in, &greedy), JANUS_OK);
     while (!atomic_load(&greedy.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -121,7 +121,7 @@ static int64_t nested(void *argument)
     struct deriver first = {.wanted = MOST / 2};
     janus_nursery  n;
     (void)argument;
-    root = guild_root();
+    root = caps_root();
     open_named(&n, "outer");
     CHECK_EQ(janus_spawn(&n, derive, &first), JANUS_OK);
     while (!atomic_load(&first.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
@@ -165,10 +165,10 @@ static int64_t come_and_go(void *argument)
     janus_task_id me = janus_task_current_id();
     uint64_t      before = 0;
     (void)argument;
-    root = guild_root();
+    root = caps_root();
     for (int i = 0; i < 20; i++) {
         janus_nursery n;
-        janus_cap     spawn = guild_spawn(root, 100), out;
+        janus_cap     spawn = caps_spawn(root, 100), out;
         CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, derive_and_leave, &me), JANUS_OK);
         CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
@@ -194,8 +194,8 @@ static int64_t child_alone(void *argument)
     struct deriver child = {.whose = "derived capabilities of this task", .wanted = MOST};
     janus_nursery  n;
     (void)argument;
-    root = guild_root();
-    janus_cap own = guild_spawn(root, 100);
+    root = caps_root();
+    janus_cap own = caps_spawn(root, 100);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     atomic_store(&child.open, 1);
     uint64_t before = live();
@@ -259,7 +259,7 @@ static int64_t end_beside(void *argument)
     struct race   race = {0};
     janus_nursery n, pool;
     (void)argument;
-    root = guild_root();
+    root = caps_root();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, give_up, &race, NULL, &race.to), JANUS_OK);
     for (int i = 1; i <= ROUNDS; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Arguments of children that never run are dropped, once. A nursery is opened once. Shutdown takes
  * over what a thread leaves behind. */
-#include "town.h"
+#include "rig.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -62,7 +62,7 @@ static int64_t never_ran(void *argument)
 
 static int64_t some_ran(void *argument)
 {
-    for (uint64_t i = 0; i < town_few(1000); i++) (void)cancel_before(argument);
+    for (uint64_t i = 0; i < rig_few(1000); i++) (void)cancel_before(argument);
     return 0;
 }
 
@@ -104,7 +104,7 @@ TEST("a scheduler that is stopped drops the arguments of children that never ran
 {
     struct parcel    parcels[PARCELS];
     janus_nursery    root;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     memset(parcels, 0, sizeof parcels);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     for (int i = 0; i < PARCELS; i++) {
@@ -241,7 +241,7 @@ TEST("a thread that opens an open nursery again is refused, and no child is lost
 {
     struct parcel    parcel = {0};
     janus_nursery    root;
-    janus_scheduler *scheduler = town_open(NULL);
+    janus_scheduler *scheduler = rig_open(NULL);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&root, take_parcel, &parcel), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_STATE);
@@ -284,7 +284,7 @@ static void *await_a_nursery(void *argument)
 
 TEST("shutdown takes over nurseries that other threads made, gone or waiting")
 {
-    TOWN_REAL("other threads");
+    RIG_REAL("other threads");
     janus_scheduler *scheduler = janus_scheduler_create((janus_scheduler_config){0});
     pthread_t        gone, waiting;
     CHECK(scheduler != NULL);
@@ -292,7 +292,7 @@ TEST("shutdown takes over nurseries that other threads made, gone or waiting")
     CHECK_EQ(pthread_create(&gone, NULL, leave_a_nursery, scheduler), 0);
     CHECK_EQ(pthread_join(gone, NULL), 0);
     CHECK_EQ(pthread_create(&waiting, NULL, await_a_nursery, scheduler), 0);
-    while (atomic_load(&asleep) == 0) town_spin();
+    while (atomic_load(&asleep) == 0) rig_spin();
     CHECK_EQ(janus_scheduler_shutdown(scheduler), JANUS_OK);
     CHECK_EQ(pthread_join(waiting, NULL), 0);
 }

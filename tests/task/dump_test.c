@@ -4,9 +4,9 @@
 #include "cancel/park.h"
 #include "dumped.h"
 #include "plat/seam.h"
+#include "rig.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/work.h"
 
 #include <fcntl.h>
@@ -153,7 +153,7 @@ static int64_t churn_on(void *argument)
 
 TEST("threads and tasks may dump while everything runs")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler = start(workers);
         janus_nursery    root;
@@ -274,7 +274,7 @@ static void read_until(int fd, const char *word, unsigned times)
 
 TEST("a signal asks for a dump of every scheduler that wants one, until it is closed")
 {
-    TOWN_REAL("a test that waits in read lets nobody go on");
+    RIG_REAL("a test that waits in read lets nobody go on");
     int pipes[2], saved = dup(STDERR_FILENO);
     CHECK_EQ(pipe(pipes), 0);
     CHECK(dup2(pipes[1], STDERR_FILENO) >= 0);

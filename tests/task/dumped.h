@@ -3,7 +3,7 @@
 #ifndef JANUSRT_TESTS_TASK_DUMPED_H
 #define JANUSRT_TESTS_TASK_DUMPED_H
 
-#include "town.h"
+#include "rig.h"
 
 #include <sys/mman.h>
 

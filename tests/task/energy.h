@@ -3,7 +3,7 @@
 #ifndef JANUSRT_TESTS_TASK_ENERGY_H
 #define JANUSRT_TESTS_TASK_ENERGY_H
 
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -71,7 +71,7 @@ static inline janus_nursery_pool_info books_of(janus_nursery *n)
 static inline janus_exhausted await_exhausted(janus_nursery *n)
 {
     janus_exhausted child;
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     while (!janus_nursery_poll_exhausted(n, &child)) {
         CHECK(janus_now_ns() < limit);
         if (janus_task_current_id() != 0) JANUS_IGNORE(janus_yield());
@@ -129,7 +129,7 @@ static inline janus_cap mint_budget(const janus_authority *root, uint32_t rights
 }
 
 /* Runs `entry(argument)` as the first task of a scheduler with these options. It must succeed. */
-static inline void town_first(janus_scheduler_options *options, janus_entry *entry, void *argument)
+static inline void rig_first(janus_scheduler_options *options, janus_entry *entry, void *argument)
 {
     if (options->max_tasks == 0) options->max_tasks = JANUS_UNLIMITED;
     CHECK_EQ(janus_run(options, entry, argument, NULL), JANUS_OK);

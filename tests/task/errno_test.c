@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* errno goes with the task; the signal mask stays with the thread. */
-#include "court.h"
+#include "backends.h"
 
 #include <errno.h>
 #include <janusrt/channel.h>
@@ -22,7 +22,7 @@ __attribute__((noinline)) static void errno_set(int number)
     __asm__ volatile("" ::: "memory");
 }
 
-enum { CROWD = 24, ROUNDS = TOWN_SLOW ? 50 : 400, CHECKS = 20000 };
+enum { CROWD = 24, ROUNDS = RIG_SLOW ? 50 : 400, CHECKS = 20000 };
 
 static janus_channel lanes[CROWD / 2][2];
 
@@ -34,7 +34,7 @@ struct one {
 static int64_t keep(void *argument)
 {
     struct one *one = argument;
-    for (unsigned i = 0; i < town_few(ROUNDS); i++) {
+    for (unsigned i = 0; i < rig_few(ROUNDS); i++) {
         errno_set(one->number * 1000 + (int)i);
         int status = one->wait(one, i);
         int found = errno_now();
@@ -192,7 +192,8 @@ static int64_t keep_over_backends(void *argument)
 {
     for (int i = 0; i < 100; i++) {
         janus_nursery n;
-        COURT_OPEN(&n, i % 4 < 2 ? JANUS_BACKEND_BLOCKING : JANUS_BACKEND_THREADED, .name = "one");
+        BACKEND_OPEN(&n, i % 4 < 2 ? JANUS_BACKEND_BLOCKING : JANUS_BACKEND_THREADED,
+                     .name = "one");
         errno_set(i);
         janus_status status = janus_spawn(&n, spoil, i % 2 != 0 ? argument : NULL);
         int          spawned = errno_now();
@@ -208,7 +209,7 @@ static int64_t keep_over_backends(void *argument)
 TEST("a child that a spawn runs to its end does not change its spawner's errno")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        court_run(workers, keep_over_backends, &court);
+        backend_run(workers, keep_over_backends, &first_caps);
     }
 }
 
@@ -327,7 +328,7 @@ static int64_t spread_out(void *argument)
 
 TEST("workers block all signals but faults and SIGPROF, before and after waits")
 {
-    TOWN_REAL("in a world the threads are one, which the program made");
+    RIG_REAL("in a world the threads are one, which the program made");
     sigset_t before, after;
     CHECK_EQ(pthread_sigmask(SIG_SETMASK, NULL, &before), 0);
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 4), spread_out, NULL, NULL),

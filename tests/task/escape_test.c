@@ -3,7 +3,7 @@
  * Ways out of a restriction by public calls: a spawn further out, a blocking call, a callback, an
  * own scheduler. All are closed.
  */
-#include "guild.h"
+#include "caps.h"
 
 static janus_nursery *further_out;
 static atomic_int     over; /* children that tried */
@@ -62,7 +62,7 @@ static janus_cap any_cap(const janus_authority *root, janus_cap_kind kind)
         break;
     default: break;
     }
-    return guild_mint(root, kind, JANUS_RIGHTS_ALL, &limits);
+    return caps_mint(root, kind, JANUS_RIGHTS_ALL, &limits);
 }
 
 static janus_cap only(janus_cap_kind wanted, janus_cap_kind kind, janus_cap cap)
@@ -72,7 +72,7 @@ static janus_cap only(janus_cap_kind wanted, janus_cap_kind kind, janus_cap cap)
 
 static int64_t restrict_by_each_kind(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     (void)argument;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         janus_cap     cap = any_cap(root, kinds[i]);
@@ -136,7 +136,7 @@ TEST("a child that a pool pays for starts nothing outside the pool")
 
 static int64_t restrict_by_scope(void *argument)
 {
-    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_KIND_SPAWN);
+    janus_cap     cap = any_cap(caps_root(), JANUS_CAP_KIND_SPAWN);
     janus_nursery out, in, inner;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&out, NULL), JANUS_OK);
@@ -231,7 +231,7 @@ static int64_t register_all(void *argument)
 
 static int64_t call_back(void *argument)
 {
-    janus_cap     cap = any_cap(guild_root(), JANUS_CAP_KIND_CHANNEL);
+    janus_cap     cap = any_cap(caps_root(), JANUS_CAP_KIND_CHANNEL);
     struct caller caller = {.spawned = JANUS_OK};
     janus_nursery n;
     (void)argument;

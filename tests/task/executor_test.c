@@ -3,7 +3,7 @@
  * One program under each backend, with the same results. What BLOCKING promises, and the right to
  * choose. Threads are in thread_test.c.
  */
-#include "court.h"
+#include "backends.h"
 
 #include "../audit/sink.h"
 
@@ -47,7 +47,7 @@ static void tree(struct outcome *outcome, janus_backend backend)
     struct fib    f = {6, 0};
     janus_task_id id;
     int64_t       result = 0;
-    COURT_OPEN(&n, backend, .name = "tree");
+    BACKEND_OPEN(&n, backend, .name = "tree");
     CHECK_EQ(janus_spawn_with(&n, fib, &f, NULL, &id), JANUS_OK);
     note(outcome, janus_join(&n, id, &result));
     note(outcome, result);
@@ -88,8 +88,8 @@ static int64_t end_so(void *argument)
     case RETURNS: child->told = janus_sleep(100000); return 5;
     case FAILS: child->told = janus_yield(); return -7;
     case PANICS: janus_panic("on purpose");
-    case SLEEPS: child->told = janus_sleep(UINT64_C(3600000) * town_ms); return child->told;
-    case UNWINDS: child->told = janus_sleep(UINT64_C(3600000) * town_ms); return 0;
+    case SLEEPS: child->told = janus_sleep(UINT64_C(3600000) * rig_ms); return child->told;
+    case UNWINDS: child->told = janus_sleep(UINT64_C(3600000) * rig_ms); return 0;
     case SPENDS: child->told = janus_charge(janus_budget_of(0, 0, 0, 0, 11)); return 0;
     case WAYS: break;
     }
@@ -100,7 +100,7 @@ static void all_ways(struct outcome *outcome, janus_backend backend)
 {
     for (enum way way = RETURNS; way < WAYS; way++) {
         struct child         child = {.way = way, .told = 99};
-        uint64_t             wait_ns = 2 * town_ms;
+        uint64_t             wait_ns = 2 * rig_ms;
         janus_nursery        n;
         janus_nursery_result result;
         janus_cancel_mode    mode =
@@ -108,8 +108,8 @@ static void all_ways(struct outcome *outcome, janus_backend backend)
         bool         late = way == SLEEPS || way == UNWINDS;
         janus_status status;
         do { /* on a busy machine it may not have begun */
-            COURT_OPEN(&n, backend, .policy = JANUS_POLICY_WAIT_ALL,
-                       .deadline_ns = late ? janus_now_ns() + wait_ns : 0);
+            BACKEND_OPEN(&n, backend, .policy = JANUS_POLICY_WAIT_ALL,
+                         .deadline_ns = late ? janus_now_ns() + wait_ns : 0);
             status =
                 janus_spawn_with(&n, end_so, &child, JANUS_SPAWN_OPTIONS(.cancel = mode), NULL);
             CHECK(status == JANUS_OK || (late && status == JANUS_CLOSED));
@@ -142,7 +142,7 @@ static void pool(struct outcome *outcome, janus_backend backend)
     janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     janus_budget            all =
         JANUS_BUDGET(.ops = 10000000, .memory = 10 << 20, .spawn_count = 1000, .syscalls = 100);
-    COURT_OPEN(&n, backend, .budget = &all, .budget_cap = court.budget);
+    BACKEND_OPEN(&n, backend, .budget = &all, .budget_cap = first_caps.budget);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, pay_ten, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_pool_inspect(&n, &books), JANUS_OK);
@@ -170,13 +170,13 @@ static int64_t program(void *argument)
 TEST("one program has the same results, failures, cleanups and books under each backend")
 {
     struct run first = {.backend = JANUS_BACKEND_COOPERATIVE};
-    court_run(1, program, &first);
+    backend_run(1, program, &first);
     CHECK_EQ(first.outcome.numbers[1], 8);
     CHECK(first.outcome.count > 50);
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        for (int i = 0; i < COURT_BACKENDS; i++) {
-            struct run run = {.backend = court_backends[i]};
-            court_run(workers, program, &run);
+        for (int i = 0; i < BACKENDS; i++) {
+            struct run run = {.backend = every_backend[i]};
+            backend_run(workers, program, &run);
             CHECK_EQ(run.outcome.count, first.outcome.count);
             for (int j = 0; j < run.outcome.count; j++) {
                 CHECK_EQ(run.outcome.numbers[j], first.outcome.numbers[j]);
@@ -210,25 +210,25 @@ static int64_t inherit(void *argument)
     janus_backend told = JANUS_BACKEND_COUNT;
     (void)tell_backend(&told);
     CHECK_EQ(told, JANUS_BACKEND_COOPERATIVE);
-    for (int i = 0; i < COURT_BACKENDS; i++) {
+    for (int i = 0; i < BACKENDS; i++) {
         janus_nursery n, inner;
-        COURT_OPEN(&n, court_backends[i], .policy = JANUS_POLICY_WAIT_ALL);
+        BACKEND_OPEN(&n, every_backend[i], .policy = JANUS_POLICY_WAIT_ALL);
         (void)tell_backend(&told);
-        CHECK_EQ(told, court_backends[i]); /* what this task would start children under */
+        CHECK_EQ(told, every_backend[i]); /* what this task would start children under */
         told = JANUS_BACKEND_COUNT;
         CHECK_EQ(janus_spawn(&n, tell_below, &told), JANUS_OK);
         CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-        CHECK_EQ(told, court_backends[i]);
+        CHECK_EQ(told, every_backend[i]);
     }
     return 0;
 }
 
 TEST("inner nurseries and their tasks have the backend of the nursery around them")
 {
-    court_run(1, inherit, NULL);
-    court_run(2, inherit, NULL);
+    backend_run(1, inherit, NULL);
+    backend_run(2, inherit, NULL);
 }
 
 /* Blocking. */
@@ -264,13 +264,13 @@ static int64_t in_order(void *argument)
 {
     janus_nursery n;
     struct steps  steps = {.nursery = &n};
-    int           before = court_threads();
+    int           before = backend_threads();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_BLOCKING, .max_children = 2);
+    BACKEND_OPEN(&n, JANUS_BACKEND_BLOCKING, .max_children = 2);
     step(&steps, 0);
     CHECK_EQ(janus_spawn(&n, outer_step, &steps), JANUS_OK);
     step(&steps, 5);
-    CHECK_EQ(court_threads(), before);
+    CHECK_EQ(backend_threads(), before);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(steps.count, 6);
     for (int i = 0; i < steps.count; i++) CHECK_EQ(steps.steps[i], i);
@@ -279,7 +279,7 @@ static int64_t in_order(void *argument)
 
 TEST("a blocking spawn returns when the child and the children that it started have ended")
 {
-    for (uint32_t workers = 1; workers <= 4; workers *= 2) court_run(workers, in_order, NULL);
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) backend_run(workers, in_order, NULL);
 }
 
 static int64_t fail_in_order(void *argument)
@@ -290,7 +290,7 @@ static int64_t fail_in_order(void *argument)
     int64_t              value = 0;
     atomic_int           ran = 0;
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "strict");
+    BACKEND_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "strict");
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, minus_seven, NULL, NULL, &id), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_CLOSED);
@@ -304,8 +304,8 @@ static int64_t fail_in_order(void *argument)
 
 TEST("a blocking spawn of a child that fails succeeds, and the next one finds the nursery closed")
 {
-    court_run(1, fail_in_order, NULL);
-    court_run(2, fail_in_order, NULL);
+    backend_run(1, fail_in_order, NULL);
+    backend_run(2, fail_in_order, NULL);
 }
 
 /* Deeper than any stack: each level starts the next. */
@@ -328,19 +328,19 @@ static int64_t deep(void *argument)
 {
     struct steps  steps = {.count = 0};
     janus_nursery n;
-    int           before = court_threads();
+    int           before = backend_threads();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "deep");
+    BACKEND_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "deep");
     CHECK_EQ(janus_spawn(&n, descend, &steps), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(court_threads(), before);
+    CHECK_EQ(backend_threads(), before);
     return 0;
 }
 
 TEST("a child for which the stack has no room runs on another stack, and its spawner waits")
 {
-    court_run(1, deep, NULL);
-    court_run(2, deep, NULL);
+    backend_run(1, deep, NULL);
+    backend_run(2, deep, NULL);
 }
 
 struct inside {
@@ -363,7 +363,7 @@ static int64_t from_fiber(void *argument)
     janus_fiber      *fiber;
     janus_outcome     outcome;
     (void)argument;
-    COURT_OPEN(&inside.nursery, JANUS_BACKEND_BLOCKING, .name = "fiber");
+    BACKEND_OPEN(&inside.nursery, JANUS_BACKEND_BLOCKING, .name = "fiber");
     CHECK_EQ(janus_fiber_pool_create(NULL, &fibers), JANUS_OK);
     CHECK_EQ(janus_fiber_create(fibers, spawn_inside, &inside, NULL, &fiber), JANUS_OK);
     CHECK_EQ(janus_fiber_resume(fiber, NULL, &outcome), JANUS_OK);
@@ -374,8 +374,8 @@ static int64_t from_fiber(void *argument)
 
 TEST("a blocking spawn from a fiber of the task's own waits for the child, too")
 {
-    court_run(1, from_fiber, NULL);
-    court_run(2, from_fiber, NULL);
+    backend_run(1, from_fiber, NULL);
+    backend_run(2, from_fiber, NULL);
 }
 
 static int64_t spawn_in_call(void *argument)
@@ -398,7 +398,7 @@ static int64_t from_elsewhere(void *argument)
     int64_t       result = 0;
     janus_token  *token;
     (void)argument;
-    COURT_OPEN(&inside.nursery, JANUS_BACKEND_BLOCKING, .max_children = 1);
+    BACKEND_OPEN(&inside.nursery, JANUS_BACKEND_BLOCKING, .max_children = 1);
     CHECK_EQ(janus_blocking(spawn_in_call, &inside, &result), JANUS_OK);
     CHECK_EQ(result, 1);
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
@@ -413,8 +413,8 @@ static int64_t from_elsewhere(void *argument)
 
 TEST("a blocking spawn from a blocking call waits, and from a token's callback is refused")
 {
-    court_run(1, from_elsewhere, NULL);
-    court_run(2, from_elsewhere, NULL);
+    backend_run(1, from_elsewhere, NULL);
+    backend_run(2, from_elsewhere, NULL);
 }
 
 static int64_t wait_for_spawner(void *argument)
@@ -429,7 +429,7 @@ static int64_t stuck(void *argument)
     janus_waitpoint      point;
     (void)argument;
     janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
-    COURT_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "stuck");
+    BACKEND_OPEN(&n, JANUS_BACKEND_BLOCKING, .name = "stuck");
     CHECK_EQ(janus_spawn(&n, wait_for_spawner, &point), JANUS_OK);
     janus_waitpoint_wake(&point);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
@@ -439,22 +439,24 @@ static int64_t stuck(void *argument)
 
 TEST("a blocking child that waits for its spawner is reported as a deadlock")
 {
-    court_run(1, stuck, NULL);
-    court_run(2, stuck, NULL);
+    backend_run(1, stuck, NULL);
+    backend_run(2, stuck, NULL);
 }
 
 TEST("a plain thread that spawns into a blocking nursery waits for the child")
 {
-    janus_scheduler *scheduler = court_open(2);
-    court.spawn = court_mint(
+    janus_scheduler *scheduler = backend_open(2);
+    first_caps.spawn = backend_mint(
         JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
         (janus_cap_limits){.spawn = {.max_tasks = 1, .task_budget = JANUS_BUDGET(.ops = 1000)}});
-    court.executor = court_executor(JANUS_RIGHTS_ALL, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING));
+    first_caps.executor =
+        backend_executor(JANUS_RIGHTS_ALL, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING));
     janus_nursery n;
     atomic_int    ran = 0;
     CHECK_EQ(janus_nursery_open_in(
                  scheduler, &n,
-                 JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .executor_cap = court.executor,
+                 JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn,
+                                       .executor_cap = first_caps.executor,
                                        .backend = JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING))),
              JANUS_OK);
     for (int i = 1; i <= 1000; i++) { /* one at a time: more are not allowed */
@@ -467,12 +469,12 @@ TEST("a plain thread that spawns into a blocking nursery waits for the child")
 
 /* The right to choose. */
 
-static janus_status try_open(janus_cap executor, uint64_t set, uint32_t threads_max)
+static janus_status try_open(janus_cap executor, uint64_t set, uint32_t max_threads)
 {
     janus_nursery n;
     janus_status  status = janus_nursery_open(
-        &n, JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .executor_cap = executor,
-                                   .backend = set, .threads_max = threads_max));
+        &n, JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn, .executor_cap = executor,
+                                   .backend = set, .max_threads = max_threads));
     if (status == JANUS_OK) CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return status;
 }
@@ -482,33 +484,34 @@ static int64_t choose(void *argument)
     const uint64_t  threaded = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED);
     const uint64_t  blocking = JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING);
     const janus_cap none = {0};
-    janus_cap       select = court_executor(JANUS_RIGHT_EXECUTOR_SELECT, threaded);
-    janus_cap       configure = court_executor(JANUS_RIGHT_EXECUTOR_CONFIGURE, threaded);
+    janus_cap       select = backend_executor(JANUS_RIGHT_EXECUTOR_SELECT, threaded);
+    janus_cap       configure = backend_executor(JANUS_RIGHT_EXECUTOR_CONFIGURE, threaded);
     (void)argument;
     CHECK_EQ(try_open(none, threaded, 0), JANUS_NO_EXECUTOR_CAP);
     CHECK_EQ(try_open(select, threaded, 0), JANUS_OK);
     CHECK_EQ(try_open(select, blocking, 0), JANUS_CAP_LIMIT);
     CHECK_EQ(try_open(configure, threaded, 0), JANUS_CAP_RIGHT);
     CHECK_EQ(try_open(select, threaded, 4), JANUS_CAP_RIGHT); /* takes executor.configure */
-    CHECK_EQ(try_open(court.executor, threaded, 4), JANUS_OK);
-    CHECK_EQ(try_open(court.executor, blocking, 4), JANUS_INVALID);
-    CHECK_EQ(try_open(court.executor, 0, 4), JANUS_INVALID);
-    CHECK_EQ(try_open(court.executor, threaded | blocking, 0), JANUS_INVALID);
-    CHECK_EQ(try_open(court.executor, JANUS_BACKEND_SET(JANUS_BACKEND_COUNT), 0), JANUS_INVALID);
-    CHECK_EQ(try_open(court.executor, JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED), 0), JANUS_OK);
+    CHECK_EQ(try_open(first_caps.executor, threaded, 4), JANUS_OK);
+    CHECK_EQ(try_open(first_caps.executor, blocking, 4), JANUS_INVALID);
+    CHECK_EQ(try_open(first_caps.executor, 0, 4), JANUS_INVALID);
+    CHECK_EQ(try_open(first_caps.executor, threaded | blocking, 0), JANUS_INVALID);
+    CHECK_EQ(try_open(first_caps.executor, JANUS_BACKEND_SET(JANUS_BACKEND_COUNT), 0),
+             JANUS_INVALID);
+    CHECK_EQ(try_open(first_caps.executor, JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED), 0), JANUS_OK);
     return 0;
 }
 
 TEST("a backend is chosen with executor.select, configured with executor.configure, or not at all")
 {
-    court_run(1, choose, NULL);
+    backend_run(1, choose, NULL);
 }
 
 static int64_t choose_in_service(void *argument)
 {
     (void)argument;
     const janus_cap none = {0};
-    court.spawn = none;
+    first_caps.spawn = none;
     CHECK_EQ(try_open(none, JANUS_BACKEND_SET(JANUS_BACKEND_THREADED), 0), JANUS_CAP_LIMIT);
     CHECK_EQ(try_open(none, JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING), 0), JANUS_CAP_LIMIT);
     CHECK_EQ(try_open(none, JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE), 0), JANUS_OK);
@@ -526,15 +529,15 @@ TEST("in :service and :cluster only the cooperative backend can be chosen")
 
 TEST("choosing a backend is in the audit log, and so is a refusal")
 {
-    struct sink       sink = {.room = -1};
-    janus_audit      *audit;
-    struct court_case first = {choose, NULL};
+    struct sink         sink = {.room = -1};
+    janus_audit        *audit;
+    struct backend_case first = {choose, NULL};
     CHECK_EQ(janus_audit_create(JANUS_AUDIT_OPTIONS(.sink = sink_take, .argument = &sink), &audit),
              JANUS_OK);
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .audit = audit,
                                                .profile = JANUS_PROFILE_SOVEREIGN,
                                                .yield_interval = 100),
-                       court_first, &first, NULL),
+                       backend_first, &first, NULL),
              JANUS_OK);
     CHECK_EQ(janus_audit_destroy(audit), JANUS_OK);
     int uses = 0, denials = 0;

@@ -66,7 +66,7 @@ static int64_t go_way(void *argument)
 /* All ways with one policy. */
 static void go_all_ways(uint32_t workers, janus_exhaustion policy, janus_on_exhausted *callback)
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
     for (unsigned i = 0; i < 3 * 16; i++) {
         struct way way = {.policy = policy,
                           .callback = callback,
@@ -78,7 +78,7 @@ static void go_all_ways(uint32_t workers, janus_exhaustion policy, janus_on_exha
         if (i & 8) {
             CHECK_EQ(go_way(&way), 0);
         } else {
-            town_do(scheduler, go_way, &way);
+            rig_do(scheduler, go_way, &way);
         }
     }
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -134,13 +134,13 @@ static int64_t wait_for_room(void *argument)
 
 TEST("an owner that waits for room behind an exhausted child gets an error and does not hang")
 {
-    town_all(wait_for_room, NULL, 3);
+    rig_all(wait_for_room, NULL, 3);
 }
 
 TEST("an exhausted task ends when the scheduler stops, cancelled")
 {
     for (int i = 0; i < 10; i++) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         janus_nursery    n;
         janus_budget     share = janus_budget_of(10, 0, 0, 0, 0);
         CHECK_EQ(janus_nursery_open_in(
@@ -181,7 +181,7 @@ static int64_t runaway(void *argument)
 /* SCHED:1.1.1d, C8. */
 TEST("an endless loop with 10,000 ops ends after exactly those, and all others finish")
 {
-    town_all(runaway, NULL, 5);
+    rig_all(runaway, NULL, 5);
 }
 
 static int64_t busy_neighbours(void *argument)
@@ -207,7 +207,7 @@ static int64_t busy_neighbours(void *argument)
 TEST(
     "default children that spin never end and keep nobody from finishing, until they are cancelled")
 {
-    town_all(busy_neighbours, NULL, 1);
+    rig_all(busy_neighbours, NULL, 1);
 }
 
 /* Each component. */
@@ -301,7 +301,7 @@ static int64_t use_all(void *argument)
 /* SCHED:3.2.1, 3.2.2, 3.2.3a, 14.1.1/MemoryBudgetExhausted, R:budget, G:budget/exhaust, C4, C8. */
 TEST("each component, used up, stops its task there until it is recharged from the pool")
 {
-    town_all(use_all, NULL, 5);
+    rig_all(use_all, NULL, 5);
 }
 
 static int64_t compute(void *argument)
@@ -329,7 +329,7 @@ static int64_t zeros(void *argument)
 }
 
 /* C4. */
-TEST("components at zero stop nothing that does not need them") { town_all(zeros, NULL, 5); }
+TEST("components at zero stop nothing that does not need them") { rig_all(zeros, NULL, 5); }
 
 /* Moves. */
 
@@ -389,8 +389,8 @@ TEST("a task that cannot pay moves to exhausted, after a recharge to ready, and 
              JANUS_OK);
     scheduler->on_move = note_move;
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
-    town_do(scheduler, moved, NULL);
-    town_do(scheduler, moved, &moves);
+    rig_do(scheduler, moved, NULL);
+    rig_do(scheduler, moved, &moves);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -450,7 +450,7 @@ static int64_t stop_child(void *argument)
                               NULL),
              JANUS_OK);
     if (stop->exhausted) (void)await_exhausted(&n);
-    CHECK(town_wait(&end.begun));
+    CHECK(rig_wait(&end.begun));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     janus_status status = janus_nursery_end(&n, NULL);
     bool         endless = stop->spins == forever;
@@ -469,7 +469,7 @@ static void stop_all(uint64_t spins)
                             .exhausted = true};
         if (i & 4) stop.policy = JANUS_EXHAUSTION_AUTO;
         if (i & 4) stop.exhausted = i & 1;
-        town_all(stop_child, &stop, 3);
+        rig_all(stop_child, &stop, 3);
     }
 }
 
@@ -502,8 +502,8 @@ static int64_t stop_with_grace(void *argument)
 TEST("a defer that spins and ignores CANCELLED is broken off when its grace is over")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = 1), stop_with_grace,
-                   NULL);
+        rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = 1), stop_with_grace,
+                  NULL);
     }
 }
 
@@ -538,7 +538,7 @@ static int64_t deaf(void *argument)
 /* C12. */
 TEST("a cancelled spinner that ignores CANCELLED ends within two slices")
 {
-    town_all(deaf, NULL, 3);
+    rig_all(deaf, NULL, 3);
 }
 
 struct shielded {
@@ -586,6 +586,6 @@ static int64_t exhausted_in_shield(void *argument)
  * shield there. */
 TEST("in a shield, too, a recharge ends exhaustion, and a cancel ends an exhausted task")
 {
-    town_all(exhausted_in_shield, NULL, 5);
-    town_all(exhausted_in_shield, &moves, 5);
+    rig_all(exhausted_in_shield, NULL, 5);
+    rig_all(exhausted_in_shield, &moves, 5);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Tasks that fail during the cleanup after a failure. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 5 : 50 };
+enum { REPEATS = RIG_SLOW ? 5 : 50 };
 
 __attribute__((noinline)) static int64_t dig(int64_t depth)
 {
@@ -65,27 +65,27 @@ static int64_t contain_both(void *argument)
 static void twice(enum how task, enum how defer)
 {
     struct plan plan = {.task = task, .defer = defer};
-    town_run(1, contain_both, &plan, REPEATS);
-    town_run(2, contain_both, &plan, REPEATS);
+    rig_run(1, contain_both, &plan, REPEATS);
+    rig_run(2, contain_both, &plan, REPEATS);
 }
 
 TEST("a panic in a defer after a panic changes nothing") { twice(PANIC, PANIC); }
 
 TEST("a stack overflow in a defer after a panic changes nothing")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     twice(PANIC, OVERFLOW);
 }
 
 TEST("a panic in a defer after a stack overflow changes nothing")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     twice(OVERFLOW, PANIC);
 }
 
 TEST("a stack overflow in a defer after another changes nothing")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     twice(OVERFLOW, OVERFLOW);
 }
 
@@ -93,7 +93,7 @@ TEST("a panic in a defer of a task that succeeded is the task's failure") { twic
 
 TEST("a stack overflow in a defer of a task that succeeded is the task's failure")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     twice(RETURN, OVERFLOW);
 }
 
@@ -128,14 +128,14 @@ static int64_t contain_families(void *argument)
 TEST("a task that panics cancels the children of its open nurseries")
 {
     enum how how = PANIC;
-    town_all(contain_families, &how, REPEATS);
+    rig_all(contain_families, &how, REPEATS);
 }
 
 TEST("a task that overflows cancels the children of its open nurseries")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     enum how how = OVERFLOW;
-    town_all(contain_families, &how, REPEATS / 5);
+    rig_all(contain_families, &how, REPEATS / 5);
 }
 
 /* Each call of a fork and join close to the end of the stack. Either it is done or the task has
@@ -203,13 +203,13 @@ static int64_t all_brinks(void *argument)
         CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
         overflowed++;
     }
-    CHECK(town_simulated() || overflowed > 0); /* in a world strands are larger */
+    CHECK(rig_simulated() || overflowed > 0); /* in a world strands are larger */
     return 0;
 }
 
 static void at_all_brinks(enum brink what)
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     if (JRT_ASAN) SKIP("instrumented frames have no known size");
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 16384),

@@ -4,7 +4,7 @@
  * counted.
  */
 #include "base/rng.h"
-#include "guild.h"
+#include "caps.h"
 #include "task/worker.h"
 
 static janus_scheduler *here(void) { return jrt_worker_self()->scheduler; }
@@ -39,17 +39,17 @@ static bool is_refusal(janus_status status)
 
 static int64_t guess(void *argument)
 {
-    const int            tries = TOWN_SLOW ? 40000 : 1000000;
+    const int            tries = RIG_SLOW ? 40000 : 1000000;
     struct jrt_rng       rng;
     janus_nursery        n;
     janus_cap_table_info before, after;
     (void)argument;
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_cap              real[8];
-    for (int i = 0; i < 8; i++) real[i] = guild_spawn(root, 100);
-    guild_open(&n, real[0]);
+    for (int i = 0; i < 8; i++) real[i] = caps_spawn(root, 100);
+    caps_open(&n, real[0]);
     jrt_rng_seed(&rng, 20261115);
-    before = guild_stats(here());
+    before = caps_stats(here());
     for (int i = 0; i < tries; i++) {
         uint64_t  bits = jrt_rng_next(&rng);
         janus_cap cap = {.slot = (uint32_t)bits % 10, /* most of them name used places */
@@ -60,20 +60,20 @@ static int64_t guess(void *argument)
         janus_status status = show(&n, cap, (unsigned)i);
         CHECK(is_refusal(status));
     }
-    after = guild_stats(here());
+    after = caps_stats(here());
     CHECK_EQ(refused(&after) - refused(&before), tries);
     CHECK_EQ(after.refused_forged + after.refused_stale - before.refused_forged -
                  before.refused_stale,
              tries);
     CHECK_EQ(after.live, 8);
-    CHECK_EQ(guild_context().tasks_alive, 0);
+    CHECK_EQ(caps_context().tasks_alive, 0);
     return janus_nursery_end(&n, NULL);
 }
 
 /* CAP:12.1.1/forge, SCHED:15.1.2. */
 TEST("of a million guessed handles none starts a task or opens a nursery, and all are counted")
 {
-    guild_sovereign(1, guess, NULL);
+    caps_sovereign(1, guess, NULL);
 }
 
 /* Flipped. */
@@ -88,14 +88,14 @@ static janus_cap flip(janus_cap cap, unsigned bit)
 
 static int64_t alter(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              real = guild_spawn(root, 100);
+    const janus_authority *root = caps_root();
+    janus_cap              real = caps_spawn(root, 100);
     janus_nursery          n;
     uint64_t               shown = 0;
     (void)argument;
-    for (int i = 0; i < 70; i++) (void)guild_spawn(root, 1); /* neighbours to hit */
-    guild_open(&n, real);
-    janus_cap_table_info before = guild_stats(here());
+    for (int i = 0; i < 70; i++) (void)caps_spawn(root, 1); /* neighbours to hit */
+    caps_open(&n, real);
+    janus_cap_table_info before = caps_stats(here());
     for (unsigned one = 0; one < 128; one++) {
         for (unsigned two = one; two < 128; two++) {
             janus_cap cap = flip(real, one);
@@ -104,7 +104,7 @@ static int64_t alter(void *argument)
             shown++;
         }
     }
-    janus_cap_table_info after = guild_stats(here());
+    janus_cap_table_info after = caps_stats(here());
     CHECK_EQ(refused(&after) - refused(&before), shown);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
     return janus_nursery_end(&n, NULL);
@@ -113,7 +113,7 @@ static int64_t alter(void *argument)
 /* CAP:12.1.1/forge. */
 TEST("a handle with one or two changed bits is refused like a guessed one")
 {
-    guild_sovereign(1, alter, NULL);
+    caps_sovereign(1, alter, NULL);
 }
 
 /* Kept too long. */
@@ -121,21 +121,21 @@ TEST("a handle with one or two changed bits is refused like a guessed one")
 static int64_t keep_old(void *argument)
 {
     enum { KEPT = 64 };
-    const janus_authority *root = guild_root();
-    janus_cap              old[KEPT], gone = guild_spawn(root, 5);
+    const janus_authority *root = caps_root();
+    janus_cap              old[KEPT], gone = caps_spawn(root, 5);
     janus_nursery          n;
     (void)argument;
-    guild_open(&n, guild_spawn(root, 100));
+    caps_open(&n, caps_spawn(root, 100));
     for (int i = 0; i < KEPT; i++) {
-        old[i] = guild_spawn(root, 5);
+        old[i] = caps_spawn(root, 5);
         CHECK_EQ(janus_cap_release(old[i]), JANUS_OK);
     }
-    for (int i = 0; i < KEPT; i++) (void)guild_spawn(root, 5); /* their places are used again */
+    for (int i = 0; i < KEPT; i++) (void)caps_spawn(root, 5); /* their places are used again */
     CHECK_EQ(janus_cap_revoke(gone, gone), JANUS_OK);
-    janus_cap_table_info before = guild_stats(here());
+    janus_cap_table_info before = caps_stats(here());
     for (unsigned i = 0; i < KEPT; i++) CHECK_EQ(show(&n, old[i], i), JANUS_CAP_STALE);
     for (unsigned i = 0; i < 4; i++) CHECK_EQ(show(&n, gone, i), JANUS_CAP_REVOKED);
-    janus_cap_table_info after = guild_stats(here());
+    janus_cap_table_info after = caps_stats(here());
     CHECK_EQ(after.refused_stale - before.refused_stale, KEPT);
     CHECK_EQ(after.refused_revoked - before.refused_revoked, 4);
     return janus_nursery_end(&n, NULL);
@@ -144,26 +144,26 @@ static int64_t keep_old(void *argument)
 /* CAP:12.1.1/forge. */
 TEST("a released or revoked handle stays invalid when its place is used again")
 {
-    guild_sovereign(1, keep_old, NULL);
+    caps_sovereign(1, keep_old, NULL);
 }
 
 /* Of another kind, or nothing. */
 
 static int64_t confuse(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              spawn = guild_spawn(root, 5);
-    janus_cap              budget = guild_budget(root, JANUS_RIGHTS_ALL, 10, 10);
+    const janus_authority *root = caps_root();
+    janus_cap              spawn = caps_spawn(root, 5);
+    janus_cap              budget = caps_budget(root, JANUS_RIGHTS_ALL, 10, 10);
     janus_nursery          n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    janus_cap_table_info before = guild_stats(here());
+    janus_cap_table_info before = caps_stats(here());
     CHECK_EQ(show(&n, budget, 0), JANUS_CAP_KIND);
     CHECK_EQ(show(&n, spawn, 1), JANUS_CAP_KIND);
     CHECK_EQ(show(&n, budget, 2), JANUS_CAP_KIND);
     CHECK_EQ(show(&n, spawn, 3), JANUS_CAP_KIND);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_NO_SPAWN_CAP);
-    janus_cap_table_info after = guild_stats(here());
+    janus_cap_table_info after = caps_stats(here());
     CHECK_EQ(after.refused_kind - before.refused_kind, 4);
     CHECK_EQ(after.refused_none - before.refused_none, 1);
     return janus_nursery_end(&n, NULL);
@@ -172,7 +172,7 @@ static int64_t confuse(void *argument)
 /* CAP:12.1.1/forge, C33. */
 TEST("a capability of another kind is refused, and a spawn without any is counted, too")
 {
-    guild_sovereign(1, confuse, NULL);
+    caps_sovereign(1, confuse, NULL);
 }
 
 /* Copied; many at once. */
@@ -187,7 +187,7 @@ static int64_t steal(void *argument)
     struct thief *thief = argument;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (unsigned i = 0; i < (TOWN_SLOW ? 200 : 5000); i++) {
+    for (unsigned i = 0; i < (RIG_SLOW ? 200 : 5000); i++) {
         CHECK_EQ(show(&n, *thief->loot, i * 2), JANUS_CAP_FOREIGN); /* as a spawn capability */
         atomic_fetch_add(&thief->tries, 1);
     }
@@ -196,16 +196,16 @@ static int64_t steal(void *argument)
 
 static int64_t be_robbed(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              ours = guild_spawn(root, 100);
+    const janus_authority *root = caps_root();
+    janus_cap              ours = caps_spawn(root, 100);
     struct thief           thief = {.loot = &ours};
     janus_nursery          n;
     (void)argument;
-    guild_open(&n, guild_spawn(root, 8));
-    janus_cap_table_info before = guild_stats(here());
+    caps_open(&n, caps_spawn(root, 8));
+    janus_cap_table_info before = caps_stats(here());
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&n, steal, &thief), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    janus_cap_table_info after = guild_stats(here());
+    janus_cap_table_info after = caps_stats(here());
     CHECK_EQ(after.refused_foreign - before.refused_foreign, thief.tries);
     CHECK_EQ(refused(&after) - refused(&before), thief.tries);
     return 0;
@@ -214,5 +214,5 @@ static int64_t be_robbed(void *argument)
 /* CAP:12.1.1/ref. */
 TEST("a handle copied by eight tasks at once starts nothing, and every try is counted")
 {
-    guild_all(be_robbed, NULL);
+    caps_all(be_robbed, NULL);
 }

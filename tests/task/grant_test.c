@@ -3,7 +3,7 @@
  * Capabilities of tasks: the authority, minting, delegating, revoking. What they allow is in
  * terms_test; tables by themselves are in tests/cap.
  */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ TEST("the maker of a scheduler takes the authority once, before it is started")
     CHECK_EQ(janus_authority_take(scheduler, &again), JANUS_NO_AUTHORITY);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &again), JANUS_NO_AUTHORITY);
-    town_do(scheduler, take_none, scheduler);
+    rig_do(scheduler, take_none, scheduler);
     CHECK(again == NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
@@ -38,11 +38,11 @@ TEST("the maker of a scheduler takes the authority once, before it is started")
 /* CAP:12.1.1/create. */
 TEST("nobody gets the authority of a running scheduler, inside or outside")
 {
-    janus_scheduler *scheduler = town_open(NULL);
+    janus_scheduler *scheduler = rig_open(NULL);
     janus_authority *root = NULL;
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_NO_AUTHORITY);
     CHECK_EQ(janus_authority_take(NULL, &root), JANUS_NO_AUTHORITY);
-    town_do(scheduler, take_none, scheduler);
+    rig_do(scheduler, take_none, scheduler);
     CHECK(root == NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
@@ -85,7 +85,7 @@ static int64_t mint_nothing(void *argument)
 }
 
 /* CAP:12.1.1/create. */
-TEST("without the authority no capability is minted") { town_all(mint_nothing, NULL, 1); }
+TEST("without the authority no capability is minted") { rig_all(mint_nothing, NULL, 1); }
 
 static int64_t use_others(void *argument)
 {
@@ -100,8 +100,8 @@ static int64_t use_others(void *argument)
 static int64_t mint_for_other(void *argument)
 {
     janus_authority *other = argument;
-    janus_cap        strange = guild_spawn(other, 3);
-    (void)guild_spawn(guild_root(), 3); /* a handle in the same place here */
+    janus_cap        strange = caps_spawn(other, 3);
+    (void)caps_spawn(caps_root(), 3); /* a handle in the same place here */
     return use_others(&strange);
 }
 
@@ -113,8 +113,8 @@ TEST("a capability minted with another scheduler's authority is refused here")
     CHECK_EQ(janus_scheduler_create_with(NULL, &other), JANUS_OK);
     CHECK_EQ(janus_authority_take(other, &root), JANUS_OK);
     CHECK_EQ(janus_run(NULL, mint_for_other, root, NULL), JANUS_OK);
-    CHECK_EQ(guild_stats(other).minted, 1);
-    CHECK_EQ(guild_stats(other).refused_forged, 0);
+    CHECK_EQ(caps_stats(other).minted, 1);
+    CHECK_EQ(caps_stats(other).refused_forged, 0);
     CHECK_EQ(janus_scheduler_destroy(other), JANUS_OK);
 }
 
@@ -124,7 +124,7 @@ TEST("a capability minted with another scheduler's authority is refused here")
 static void check_read(const janus_authority *root, janus_cap_kind kind,
                        const janus_cap_limits *limits, size_t bytes)
 {
-    janus_cap      cap = guild_mint(root, kind, JANUS_RIGHTS_ALL, limits);
+    janus_cap      cap = caps_mint(root, kind, JANUS_RIGHTS_ALL, limits);
     janus_cap_info info = JANUS_CAP_INFO();
     CHECK_EQ(janus_cap_inspect(cap, &info), JANUS_OK);
     CHECK_EQ(info.kind, kind);
@@ -136,7 +136,7 @@ static void check_read(const janus_authority *root, janus_cap_kind kind,
 
 static int64_t read_all(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits spawn = {.spawn = {50, {10000, 1 << 20, 1, 2, 3}}};
     const janus_cap_limits budget = {.budget = {1, 2, 3, 4, 5}};
     const janus_cap_limits channel = {.channel = {100, 7}};
@@ -153,7 +153,7 @@ static int64_t read_all(void *argument)
 /* CAP:3.1.1, CAP:4.1.1, CAP:5.1.1, CAP:6.1.1. */
 TEST("a task reads back the limits of its capabilities of each kind")
 {
-    guild_sovereign(1, read_all, NULL);
+    caps_sovereign(1, read_all, NULL);
 }
 
 static int64_t no_such_backend(void *argument)
@@ -161,7 +161,7 @@ static int64_t no_such_backend(void *argument)
     const janus_cap_limits limits = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COUNT)}};
     janus_cap              cap;
     (void)argument;
-    CHECK_EQ(janus_cap_mint(guild_root(), 0,
+    CHECK_EQ(janus_cap_mint(caps_root(), 0,
                             JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_EXECUTOR,
                                             .rights = JANUS_RIGHTS_ALL, .limits = &limits),
                             &cap),
@@ -172,7 +172,7 @@ static int64_t no_such_backend(void *argument)
 /* CAP:6.1.1. */
 TEST("a backend that does not exist cannot be granted")
 {
-    guild_sovereign(1, no_such_backend, NULL);
+    caps_sovereign(1, no_such_backend, NULL);
 }
 
 /* Copies. */
@@ -198,10 +198,10 @@ static int64_t use_copy(void *argument)
 
 static int64_t share_copy(void *argument)
 {
-    janus_cap     shared = guild_spawn(guild_root(), 5);
+    janus_cap     shared = caps_spawn(caps_root(), 5);
     janus_nursery n;
     (void)argument;
-    guild_open(&n, shared);
+    caps_open(&n, shared);
     CHECK_EQ(janus_spawn(&n, use_copy, &shared), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_cap_check(shared, JANUS_CAP_KIND_SPAWN, 0), JANUS_OK);
@@ -211,7 +211,7 @@ static int64_t share_copy(void *argument)
 /* CAP:12.1.1/ref, CAP:12.2.1/pass, CAP:12.2.1/store. */
 TEST("a handle in shared memory works only for its holder, in every call")
 {
-    guild_all(share_copy, NULL);
+    caps_all(share_copy, NULL);
 }
 
 /* Delegation. */
@@ -227,14 +227,14 @@ static int64_t inherit(void *argument)
     janus_nursery n;
     janus_cap     out;
     atomic_int    ran = 0;
-    CHECK(town_wait(&heir->ready));
+    CHECK(rig_wait(&heir->ready));
     CHECK_EQ(janus_cap_delegate(heir->cap, janus_task_current_id() + 1, NULL, &out),
              JANUS_NOT_DELEGATABLE);
-    guild_open(&n, heir->cap);
-    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_KIND_SPAWN], guild_id(heir->cap));
+    caps_open(&n, heir->cap);
+    CHECK_EQ(caps_context().cap_ids[JANUS_CAP_KIND_SPAWN], caps_id(heir->cap));
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
     atomic_store(&heir->done, 1);
-    CHECK(town_wait(&heir->revoked));
+    CHECK(rig_wait(&heir->revoked));
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_CAP_REVOKED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(ran, 1);
@@ -244,9 +244,9 @@ static int64_t inherit(void *argument)
 
 static int64_t bequeath(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {10, janus_budget_default()}};
-    janus_cap              kept = guild_spawn(root, 10), given, out;
+    janus_cap              kept = caps_spawn(root, 10), given, out;
     struct heir            heir = {.ready = 0};
     janus_nursery          n;
     janus_task_id          to;
@@ -257,14 +257,14 @@ static int64_t bequeath(void *argument)
                                        .limits = &limits, .delegation_depth = 1),
                        &given),
         JANUS_OK);
-    guild_open(&n, kept);
+    caps_open(&n, kept);
     CHECK_EQ(janus_spawn_with(&n, inherit, &heir, NULL, &to), JANUS_OK);
     CHECK_EQ(janus_cap_delegate(kept, to, NULL, &out), JANUS_NOT_DELEGATABLE);
     CHECK_EQ(janus_cap_delegate(given, to, NULL, &heir.cap), JANUS_OK);
     /* The heir's, not this task's. */
     CHECK_EQ(janus_cap_check(heir.cap, JANUS_CAP_KIND_SPAWN, 0), JANUS_CAP_FOREIGN);
     atomic_store(&heir.ready, 1);
-    CHECK(town_wait(&heir.done));
+    CHECK(rig_wait(&heir.done));
     CHECK_EQ(janus_cap_revoke(heir.cap, kept), JANUS_CAP_FOREIGN); /* not derived from it */
     CHECK_EQ(janus_cap_revoke(heir.cap, given), JANUS_OK);
     atomic_store(&heir.revoked, 1);
@@ -276,12 +276,12 @@ static int64_t bequeath(void *argument)
 /* CAP:12.2.1/pass, CAP:12.2.2, C31. */
 TEST("a task delegates a right only if it may, and can revoke it from the new holder")
 {
-    guild_all(bequeath, NULL);
+    caps_all(bequeath, NULL);
 }
 
 static int64_t narrow(void *argument)
 {
-    janus_cap        wide = guild_spawn(guild_root(), 10), half, out;
+    janus_cap        wide = caps_spawn(caps_root(), 10), half, out;
     janus_cap_limits limits = {.spawn = {5, janus_budget_default()}};
     (void)argument;
     CHECK_EQ(janus_cap_attenuate(
@@ -304,25 +304,22 @@ static int64_t narrow(void *argument)
 }
 
 /* C31 (widening). */
-TEST("a task derives narrower capabilities, and no wider ones")
-{
-    guild_sovereign(1, narrow, NULL);
-}
+TEST("a task derives narrower capabilities, and no wider ones") { caps_sovereign(1, narrow, NULL); }
 
 /* Revoking. */
 
 static int64_t revoke_under_way(void *argument)
 {
-    janus_cap     spawn = guild_spawn(guild_root(), 20);
+    janus_cap     spawn = caps_spawn(caps_root(), 20);
     struct gate   gate = {.open = 0};
     janus_nursery n, inner;
     (void)argument;
-    guild_open(&n, spawn);
+    caps_open(&n, spawn);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_cap_revoke(spawn, spawn), JANUS_OK);
     for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_CAP_REVOKED);
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_CAP_REVOKED);
-    CHECK_EQ(guild_context().tasks_alive, 10);
+    CHECK_EQ(caps_context().tasks_alive, 10);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK); /* tasks that run go on to their end */
     CHECK_EQ(gate.arrived, 10);
@@ -332,7 +329,7 @@ static int64_t revoke_under_way(void *argument)
 /* CAP:12.2.1 (taking back), CAP:11.1.1/spawn. */
 TEST("when a capability is revoked its tasks go on, and no new one starts")
 {
-    guild_all(revoke_under_way, NULL);
+    caps_all(revoke_under_way, NULL);
 }
 
 struct spawners {
@@ -355,15 +352,15 @@ static int64_t spawn_until_revoked(void *argument)
 
 static int64_t revoke_in_the_storm(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits rich = {.spawn = {100, {.ops = 1 << 30}}};
-    janus_cap              spawn = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich);
-    janus_cap              storm = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich);
+    janus_cap              spawn = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich);
+    janus_cap              storm = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich);
     janus_nursery          n, makers;
     struct spawners        all = {.in = &n};
     (void)argument;
-    guild_open(&makers, storm);
-    guild_open(&n, spawn); /* inside: further out they could start nothing */
+    caps_open(&makers, storm);
+    caps_open(&n, spawn); /* inside: further out they could start nothing */
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_spawn(&makers, spawn_until_revoked, &all), JANUS_OK);
     while (atomic_load(&all.ran) < 1000) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_cap_revoke(spawn, spawn), JANUS_OK);
@@ -377,7 +374,7 @@ static int64_t revoke_in_the_storm(void *argument)
 /* CAP:11.1.1/spawn. */
 TEST("no spawn that begins after a revocation has returned succeeds, from any worker")
 {
-    guild_all(revoke_in_the_storm, NULL);
+    caps_all(revoke_in_the_storm, NULL);
 }
 
 /* Outside. */
@@ -413,7 +410,7 @@ TEST("a thread starts tasks of a sovereign scheduler under a capability minted f
                  &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &root), JANUS_OK);
-    janus_cap spawn = guild_spawn(root, 2); /* outside of tasks: of outside threads */
+    janus_cap spawn = caps_spawn(root, 2); /* outside of tasks: of outside threads */
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_NO_SPAWN_CAP);

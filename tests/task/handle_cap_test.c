@@ -66,7 +66,7 @@ static int64_t open_nothing(void *argument)
 
 TEST("in :sovereign a task without capabilities makes no handle, and learns what it lacks")
 {
-    guild_all(open_nothing, NULL);
+    caps_all(open_nothing, NULL);
 }
 
 TEST("a plain thread needs no right, and pays nothing")
@@ -95,7 +95,7 @@ static janus_status listen_at(const char *at, uint16_t port)
 
 static int64_t listen_around(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_nursery          n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(
@@ -119,14 +119,14 @@ static int64_t listen_around(void *argument)
 
 TEST("a capability for one range reaches what is inside, and janus_explain names the range")
 {
-    guild_all(listen_around, NULL);
+    caps_all(listen_around, NULL);
 }
 
 static int64_t lack_a_right(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.net = place_range("all", 9)};
-    janus_cap     cap = guild_mint(root, JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_CONNECT, &limits);
+    janus_cap     cap = caps_mint(root, JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_CONNECT, &limits);
     janus_nursery n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.net_cap = cap)), JANUS_OK);
@@ -143,12 +143,12 @@ static int64_t lack_a_right(void *argument)
 
 TEST("a capability without the right is refused, and a handle from a handle needs none")
 {
-    guild_all(lack_a_right, NULL);
+    caps_all(lack_a_right, NULL);
 }
 
 static int64_t bind_inside(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_nursery          outer, inner;
     (void)argument;
     CHECK_EQ(janus_nursery_open(
@@ -171,14 +171,14 @@ static int64_t bind_inside(void *argument)
     CHECK_EQ(janus_nursery_open(
                  &inner, JANUS_NURSERY_OPTIONS(.net_cap = wharf_net(root, "10.1.0.0/16:80", 3))),
              JANUS_OK);
-    CHECK_EQ(guild_context().kinds, 1 << JANUS_CAP_KIND_NET);
+    CHECK_EQ(caps_context().kinds, 1 << JANUS_CAP_KIND_NET);
     CHECK_EQ(listen_at("10.1.0.1", 80), JANUS_OK);
     CHECK_EQ(listen_at("10.2.0.1", 80), JANUS_CAP_LIMIT);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
     return janus_nursery_end(&outer, NULL);
 }
 
-TEST("a range bound inside a range lies within it") { guild_all(bind_inside, NULL); }
+TEST("a range bound inside a range lies within it") { caps_all(bind_inside, NULL); }
 
 /* Counting. */
 
@@ -186,7 +186,7 @@ static atomic_int alive, most_alive, refused;
 
 static int64_t open_often(void *argument)
 {
-    int rounds = (int)town_few(400);
+    int rounds = (int)rig_few(400);
     (void)argument;
     for (int i = 0; i < rounds; i++) {
         struct berth *berth;
@@ -212,8 +212,8 @@ enum { OPENERS = 16, LIMIT_IN = 5, LIMIT_OUT = 7 };
 
 static int64_t count_in_sandboxes(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              spawn = guild_spawn(root, 100);
+    const janus_authority *root = caps_root();
+    janus_cap              spawn = caps_spawn(root, 100);
     janus_nursery          outer, inner;
     struct berth          *berths[LIMIT_OUT];
     (void)argument;
@@ -247,7 +247,7 @@ static int64_t count_in_sandboxes(void *argument)
 
 TEST("handles count in every nursery around with a capability, exactly")
 {
-    guild_all(count_in_sandboxes, NULL);
+    caps_all(count_in_sandboxes, NULL);
     CHECK_EQ(atomic_load(&wharf_open_now), 0);
 }
 
@@ -289,7 +289,7 @@ TEST("a scheduler's options limit handles and processes, exactly, outside of poo
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_handles = 2,
-                                                   .max_processes = 1, .turn_ns = town_turn_ns),
+                                                   .max_processes = 1, .turn_ns = rig_turn_ns),
                            count_implicit, NULL, NULL),
                  JANUS_OK);
     }
@@ -344,7 +344,7 @@ TEST("a task pays for its handles, and a refused one leaves no count behind")
 
 static int64_t revoke_while_open(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_cap              cap = wharf_net(root, "all", 4);
     janus_nursery          n;
     struct berth          *berth;
@@ -362,26 +362,26 @@ static int64_t revoke_while_open(void *argument)
 
 TEST("a revoked capability makes no new handle, and live ones go on")
 {
-    guild_all(revoke_while_open, NULL);
+    caps_all(revoke_while_open, NULL);
 }
 
 /* Bytes of files. */
 
 static int64_t write_files(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits wide = {.file = {4, 100}}, slim = {.file = {4, 60}};
     janus_nursery          outer, inner;
     struct berth          *a, *b;
     (void)argument;
     CHECK_EQ(janus_nursery_open(
-                 &outer, JANUS_NURSERY_OPTIONS(.file_cap = guild_mint(root, JANUS_CAP_KIND_FILE,
-                                                                      JANUS_RIGHTS_ALL, &wide))),
+                 &outer, JANUS_NURSERY_OPTIONS(.file_cap = caps_mint(root, JANUS_CAP_KIND_FILE,
+                                                                     JANUS_RIGHTS_ALL, &wide))),
              JANUS_OK);
     CHECK_EQ(wharf_open(JANUS_CAP_KIND_FILE, JANUS_RIGHT_FILE_WRITE, NULL, false, &a), JANUS_OK);
     CHECK_EQ(janus_nursery_open(
-                 &inner, JANUS_NURSERY_OPTIONS(.file_cap = guild_mint(root, JANUS_CAP_KIND_FILE,
-                                                                      JANUS_RIGHTS_ALL, &slim))),
+                 &inner, JANUS_NURSERY_OPTIONS(.file_cap = caps_mint(root, JANUS_CAP_KIND_FILE,
+                                                                     JANUS_RIGHTS_ALL, &slim))),
              JANUS_OK);
     CHECK_EQ(wharf_open(JANUS_CAP_KIND_FILE, JANUS_RIGHT_FILE_WRITE, NULL, false, &b), JANUS_OK);
     CHECK_EQ(jrt_handle_take_bytes(&b->toll, 61), JANUS_CAP_LIMIT);
@@ -402,7 +402,7 @@ static int64_t write_files(void *argument)
 
 TEST("bytes written count in every nursery around, and do not come back")
 {
-    guild_all(write_files, NULL);
+    caps_all(write_files, NULL);
 }
 
 /* Callbacks, backends, context. */
@@ -435,7 +435,7 @@ TEST("a callback makes no handle")
 static int64_t see_context(void *argument)
 {
     const janus_context_info *mine = argument;
-    janus_context_info        info = guild_context();
+    janus_context_info        info = caps_context();
     for (int kind = 1; kind < JANUS_CAP_KINDS; kind++) {
         CHECK_EQ(info.cap_ids[kind], mine->cap_ids[kind]);
     }
@@ -444,24 +444,24 @@ static int64_t see_context(void *argument)
 
 static int64_t hold_three_more(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits file = {.file = {4, 100}}, process = {.process = {2}};
     janus_cap              net_cap = wharf_net(root, "all", 4);
-    janus_cap file_cap = guild_mint(root, JANUS_CAP_KIND_FILE, JANUS_RIGHTS_ALL, &file);
-    janus_cap process_cap = guild_mint(root, JANUS_CAP_KIND_PROCESS, JANUS_RIGHTS_ALL, &process);
-    janus_cap spawn = guild_spawn(root, 10);
+    janus_cap              file_cap = caps_mint(root, JANUS_CAP_KIND_FILE, JANUS_RIGHTS_ALL, &file);
+    janus_cap     process_cap = caps_mint(root, JANUS_CAP_KIND_PROCESS, JANUS_RIGHTS_ALL, &process);
+    janus_cap     spawn = caps_spawn(root, 10);
     janus_nursery outer, n;
     (void)argument;
-    guild_open(&outer, spawn);
+    caps_open(&outer, spawn);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.net_cap = net_cap, .file_cap = file_cap,
                                                           .process_cap = process_cap)),
              JANUS_OK);
-    janus_context_info info = guild_context();
+    janus_context_info info = caps_context();
     CHECK_EQ(info.kinds, 1 << JANUS_CAP_KIND_SPAWN | 1 << JANUS_CAP_KIND_NET |
                              1 << JANUS_CAP_KIND_FILE | 1 << JANUS_CAP_KIND_PROCESS);
-    CHECK_EQ(info.cap_ids[JANUS_CAP_KIND_NET], guild_id(net_cap));
-    CHECK_EQ(info.cap_ids[JANUS_CAP_KIND_FILE], guild_id(file_cap));
-    CHECK_EQ(info.cap_ids[JANUS_CAP_KIND_PROCESS], guild_id(process_cap));
+    CHECK_EQ(info.cap_ids[JANUS_CAP_KIND_NET], caps_id(net_cap));
+    CHECK_EQ(info.cap_ids[JANUS_CAP_KIND_FILE], caps_id(file_cap));
+    CHECK_EQ(info.cap_ids[JANUS_CAP_KIND_PROCESS], caps_id(process_cap));
     CHECK_EQ(janus_spawn(&n, see_context, &info), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     /* One child with its own. */
@@ -475,5 +475,5 @@ static int64_t hold_three_more(void *argument)
 
 TEST("children have the net, file and process capabilities of the nursery or of their spawn")
 {
-    guild_all(hold_three_more, NULL);
+    caps_all(hold_three_more, NULL);
 }

@@ -30,18 +30,18 @@ static int64_t outlive_children(void *argument)
 
 TEST("a handle that a task forgot ends with the task, and a kept one does not")
 {
-    town_all(outlive_children, NULL, 20);
+    rig_all(outlive_children, NULL, 20);
     CHECK_EQ(atomic_load(&wharf_open_now), 0);
 }
 
 static int64_t keep_under_terms(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     struct berth          *berths[2];
     janus_nursery          n;
     (void)argument;
     atomic_store(&wharf_ended, 0);
-    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(root, 4),
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = caps_spawn(root, 4),
                                                           .net_cap = wharf_net(root, "all", 4))),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, forget_two, berths), JANUS_OK);
@@ -52,7 +52,7 @@ static int64_t keep_under_terms(void *argument)
 
 TEST("a kept handle ends with the nursery on whose terms it was made")
 {
-    guild_all(keep_under_terms, NULL);
+    caps_all(keep_under_terms, NULL);
     CHECK_EQ(atomic_load(&wharf_open_now), 0);
 }
 
@@ -89,7 +89,7 @@ static int64_t give_to_child(void *argument)
 
 TEST("a task that takes a handle pays for it, its end closes it, and the giver gets its memory")
 {
-    town_all(give_to_child, NULL, 20);
+    rig_all(give_to_child, NULL, 20);
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.max_handles = 1), give_to_child, NULL, NULL),
              JANUS_OK);
     CHECK_EQ(atomic_load(&wharf_open_now), 0);
@@ -119,8 +119,8 @@ static void pass(janus_nursery *n, struct berth *berth, janus_status expected)
 
 static int64_t move_between_limits(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              spawn = guild_spawn(root, 20);
+    const janus_authority *root = caps_root();
+    janus_cap              spawn = caps_spawn(root, 20);
     janus_nursery          outer, inner;
     struct berth          *a, *b;
     (void)argument;
@@ -149,7 +149,7 @@ static int64_t move_between_limits(void *argument)
 
 TEST("inside a full limit a handle still moves, but not from outside into a full one")
 {
-    guild_all(move_between_limits, NULL);
+    caps_all(move_between_limits, NULL);
     CHECK_EQ(atomic_load(&wharf_open_now), 0);
 }
 
@@ -180,7 +180,7 @@ static int64_t give_to_poor_child(void *argument)
 
 TEST("a task without the memory does not get the handle, and nothing has changed")
 {
-    town_all(give_to_poor_child, NULL, 20);
+    rig_all(give_to_poor_child, NULL, 20);
     CHECK_EQ(wharf_take(&wharf[0]), JANUS_STALE);
     struct berth *berth;
     CHECK_EQ(wharf_connect(&berth), JANUS_OK);
@@ -190,12 +190,12 @@ TEST("a task without the memory does not get the handle, and nothing has changed
 
 static int64_t take_revoked(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_cap              cap = wharf_net(root, "all", 4);
     janus_nursery          outer, n;
     struct berth          *berth;
     (void)argument;
-    guild_open(&outer, guild_spawn(root, 4));
+    caps_open(&outer, caps_spawn(root, 4));
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.net_cap = cap)), JANUS_OK);
     CHECK_EQ(wharf_connect(&berth), JANUS_OK);
     CHECK_EQ(janus_cap_revoke(cap, cap), JANUS_OK);
@@ -209,7 +209,7 @@ static int64_t take_revoked(void *argument)
     return janus_nursery_end(&outer, NULL);
 }
 
-TEST("a move needs no capability, and works after a revocation") { guild_all(take_revoked, NULL); }
+TEST("a move needs no capability, and works after a revocation") { caps_all(take_revoked, NULL); }
 
 /* An owner ends while another task takes its handle. */
 
@@ -256,8 +256,8 @@ static int64_t race_an_end(void *argument)
 
 TEST("a handle taken while its owner ends is the taker's, or closed, and counted once")
 {
-    town_run(2, race_an_end, NULL, 2000);
-    town_run(8, race_an_end, NULL, 2000);
+    rig_run(2, race_an_end, NULL, 2000);
+    rig_run(8, race_an_end, NULL, 2000);
 }
 
 /* The owner's end has begun, and waits until the handle is taken. */
@@ -266,7 +266,7 @@ static atomic_int ending, taken, owner_gone;
 
 static void wait_for_taker(void)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     atomic_store(&ending, 1);
     while (!atomic_load(&taken)) CHECK(janus_now_ns() < limit);
 }
@@ -274,12 +274,12 @@ static void wait_for_taker(void)
 static int64_t take_at_the_end(void *argument)
 {
     (void)argument;
-    CHECK(town_wait(&ending));
+    CHECK(rig_wait(&ending));
     struct berth *berth = atomic_load(&offered);
     CHECK_EQ(wharf_take(berth), JANUS_OK);
     wharf_before_end = NULL;
     atomic_store(&taken, 1);
-    CHECK(town_wait(&owner_gone));
+    CHECK(rig_wait(&owner_gone));
     CHECK(berth->open);
     return 0;
 }
@@ -305,8 +305,8 @@ static int64_t take_while_it_ends(void *argument)
 
 TEST("the end of an owner leaves a handle alone that was taken meanwhile")
 {
-    TOWN_REAL("one worker stands still while the other goes on");
-    town_run(2, take_while_it_ends, NULL, 1);
+    RIG_REAL("one worker stands still while the other goes on");
+    rig_run(2, take_while_it_ends, NULL, 1);
 }
 
 /* The log. */
@@ -340,7 +340,7 @@ static int lines(const char *one, const char *two, const char *three)
 
 static int64_t be_denied(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_address          outside = place_at("2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", 65535);
     janus_address          mapped = place_at("::ffff:10.0.0.1", 80), local = place_at("unix", 0);
     struct jrt_handle_ask  ask = {.address = &outside, .bytes = WHARF_BYTES};

@@ -3,9 +3,9 @@
  * Hard cases: the end of the stack inside calls, busy workers, old tasks behind new ones, refused
  * memory, waits in shields that nothing can end.
  */
+#include "rig.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -41,7 +41,7 @@ static void with_nursery(void)
     janus_nursery n;
     janus_token  *own;
     janus_task_id id;
-    uint64_t      far = janus_now_ns() + 3600000 * town_ms;
+    uint64_t      far = janus_now_ns() + 3600000 * rig_ms;
     janus_status  status = janus_nursery_open(
         &n, which == CALL_DEADLINE ? JANUS_NURSERY_OPTIONS(.deadline_ns = far) : NULL);
     if (status != JANUS_OK) return;
@@ -97,7 +97,7 @@ static int64_t overflow_in_calls(void *argument)
     (void)argument;
     for (which = CALL_ON_CANCEL; which < CALLS; which++) {
         if (JRT_ASAN && which == CALL_TOKEN) continue; /* a token is lost with its task: a leak */
-        for (uintptr_t i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
+        for (uintptr_t i = 0; i < (RIG_SLOW ? 10 : 100); i++) {
             janus_nursery        n;
             janus_nursery_result result;
             CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -111,12 +111,12 @@ static int64_t overflow_in_calls(void *argument)
 
 TEST("a task whose stack ends inside any library call panics, and nothing stays locked")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     CHECK_EQ(janus_token_create(&token), JANUS_OK);
     CHECK_EQ(janus_mutex_lock(&theirs), JANUS_OK);
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 16384));
-    town_do(scheduler, overflow_in_calls, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 16384));
+    rig_do(scheduler, overflow_in_calls, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     CHECK_EQ(janus_mutex_unlock(&theirs), JANUS_OK);
     CHECK_EQ(janus_mutex_try_lock(&theirs), JANUS_OK);
@@ -128,7 +128,7 @@ TEST("a task whose stack ends inside any library call panics, and nothing stays 
 
 static int64_t compute(void *argument)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     (void)argument;
     while (!janus_cancelled()) CHECK(janus_now_ns() < limit);
     return JANUS_CANCELLED;
@@ -138,7 +138,7 @@ static int64_t deadline_over_computing(void *argument)
 {
     janus_nursery        n;
     janus_nursery_result result;
-    uint64_t             soon = janus_now_ns() + 10 * town_ms;
+    uint64_t             soon = janus_now_ns() + 10 * rig_ms;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = soon)), JANUS_OK);
     for (int i = 0; i < *(int *)argument; i++) {
         CHECK_EQ(janus_spawn(&n, compute, NULL), JANUS_OK);
@@ -151,7 +151,7 @@ static int64_t deadline_over_computing(void *argument)
 TEST("a deadline fires although every worker only computes and calls janus_cancelled")
 {
     for (int workers = 1; workers <= 2; workers++) {
-        town_run((uint32_t)workers, deadline_over_computing, &workers, 3);
+        rig_run((uint32_t)workers, deadline_over_computing, &workers, 3);
     }
 }
 
@@ -165,7 +165,7 @@ static int64_t behind_new_ones(void *argument)
     CHECK_EQ(janus_spawn_with(&n, count_me, &ran,
                               JANUS_SPAWN_OPTIONS(.priority = *(janus_priority *)argument), NULL),
              JANUS_OK);
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (!atomic_load(&ran) && janus_now_ns() < limit) {
         janus_status ended;
         JANUS_NURSERY(inner, ended) { JANUS_IGNORE(janus_spawn(inner, nothing, NULL)); }
@@ -182,8 +182,8 @@ TEST("a sibling's endless new children do not starve a task in the queue")
     for (int i = 0; i < 3; i++) {
         for (uint32_t workers = 1; workers <= 2; workers++) {
             janus_scheduler *scheduler =
-                town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = true));
-            town_do(scheduler, behind_new_ones, &priorities[i]);
+                rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = true));
+            rig_do(scheduler, behind_new_ones, &priorities[i]);
             CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
@@ -199,8 +199,8 @@ TEST("a child whose stack is refused fails with NO_MEMORY")
     janus_nursery_result result;
     const janus_budget   budget = {.ops = 1000, .memory = UINT64_C(2) << 30}; /* pays for it */
     janus_scheduler     *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .task_budget = &budget));
-    town_do(scheduler, nothing, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .task_budget = &budget));
+    rig_do(scheduler, nothing, NULL);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK(getrlimit(RLIMIT_AS, &old) == 0);
     tight = old;
@@ -236,12 +236,12 @@ static int64_t wait_for_nobody(void *argument)
 
 TEST("a wait in a shield that nothing can end ends as a deadlock")
 {
-    town_all(wait_for_nobody, NULL, 1);
+    rig_all(wait_for_nobody, NULL, 1);
 }
 
 /* Joins against the order of the children's ends. */
 
-enum { JOINS = TOWN_SLOW ? 2000 : 40000 };
+enum { JOINS = RIG_SLOW ? 2000 : 40000 };
 
 static int64_t join_backwards(void *argument)
 {
@@ -260,7 +260,7 @@ static int64_t join_backwards(void *argument)
         }
         spent[half] = janus_now_ns() - start + 1;
     }
-    if (!TOWN_SLOW) CHECK(spent[0] < spent[1] * 50 && spent[1] < spent[0] * 50);
+    if (!RIG_SLOW) CHECK(spent[0] < spent[1] * 50 && spent[1] < spent[0] * 50);
     CHECK_EQ(janus_join(&n, ids[0], NULL), JANUS_STALE);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -270,7 +270,7 @@ TEST("joining children costs the same in whatever order they ended")
 {
     janus_task_id *ids = calloc(JOINS, sizeof *ids);
     CHECK(ids != NULL);
-    town_run(1, join_backwards, ids, 1);
+    rig_run(1, join_backwards, ids, 1);
     free(ids);
 }
 
@@ -304,7 +304,7 @@ static int64_t many_failures(void *argument)
 
 TEST("later failures can be read, and the result has the first")
 {
-    town_all(many_failures, NULL, 3);
+    rig_all(many_failures, NULL, 3);
 }
 
 /* Ids. */
@@ -342,7 +342,7 @@ static int64_t wait_often(void *argument)
 TEST("a task may wait a hundred thousand times")
 {
     int times = 100000;
-    town_run(1, wait_often, &times, 1);
+    rig_run(1, wait_often, &times, 1);
 }
 
 static void stop_it(void *argument) { CHECK_EQ(janus_scheduler_stop(argument), JANUS_STATE); }
@@ -360,7 +360,7 @@ static int64_t stop_from_callback(void *argument)
 
 TEST("a token's callback in one of its tasks cannot stop a scheduler")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    town_do(scheduler, stop_from_callback, scheduler);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    rig_do(scheduler, stop_from_callback, scheduler);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

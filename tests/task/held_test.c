@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What the library holds for a task: that task pays for it, or its nursery alone has a bound. */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 
@@ -64,7 +64,7 @@ static int64_t heap_nurseries(void *argument)
 
 TEST("a task pays for nurseries on the heap from the 17th on, and gets a refund when they end")
 {
-    town_all(heap_nurseries, NULL, 5);
+    rig_all(heap_nurseries, NULL, 5);
 }
 
 /* What tasks leave behind. */
@@ -115,7 +115,7 @@ static int64_t leave_behind(void *argument)
 
 TEST("tasks of a pool, one after another, leave no more behind than the pool's memory")
 {
-    town_all(leave_behind, NULL, 5);
+    rig_all(leave_behind, NULL, 5);
 }
 
 /* Kept failures. */
@@ -171,7 +171,7 @@ TEST("all nurseries of a pool together keep 4096 failures, and count the rest")
 {
     const janus_budget most = janus_budget_of(UINT64_C(1) << 30, 1 << 20, 1 << 20, 0, 0);
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .budget_max = &most),
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_budget = &most),
                            failures, NULL, NULL),
                  JANUS_OK);
     }
@@ -200,11 +200,11 @@ static int64_t take_threads(void *argument)
         .executor = {.allowed_backends = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .name = name,
-                                           .spawn_cap = guild_spawn(root, 10),
-                                           .budget_cap = guild_budget(root, JANUS_RIGHTS_ALL,
-                                                                      1 << 20, 1 << 20),
-                                           .executor_cap = guild_mint(root, JANUS_CAP_KIND_EXECUTOR,
-                                                                      JANUS_RIGHTS_ALL, &backends),
+                                           .spawn_cap = caps_spawn(root, 10),
+                                           .budget_cap = caps_budget(root, JANUS_RIGHTS_ALL,
+                                                                     1 << 20, 1 << 20),
+                                           .executor_cap = caps_mint(root, JANUS_CAP_KIND_EXECUTOR,
+                                                                     JANUS_RIGHTS_ALL, &backends),
                                            .backend = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED))),
              JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, stay, NULL), JANUS_OK);
@@ -223,8 +223,8 @@ static int64_t threads(void *argument)
     janus_nursery n;
     (void)argument;
     atomic_store(&full, 0);
-    root = guild_root();
-    guild_open(&n, guild_spawn(root, 100));
+    root = caps_root();
+    caps_open(&n, caps_spawn(root, 100));
     CHECK_EQ(janus_spawn(&n, take_threads, first), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, take_threads, second), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -233,7 +233,7 @@ static int64_t threads(void *argument)
 
 TEST("each pool has as many threads of its own as the scheduler allows, and FULL names the pool")
 {
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .threads_max = 4,
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_threads = 4,
                                                .yield_interval = 512,
                                                .profile = JANUS_PROFILE_SOVEREIGN),
                        threads, NULL, NULL),

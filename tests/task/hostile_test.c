@@ -309,7 +309,7 @@ static int64_t pool_of_two(void *argument)
     return 0;
 }
 
-TEST("a request for more than a pool has takes nothing from it") { town_all(pool_of_two, NULL, 5); }
+TEST("a request for more than a pool has takes nothing from it") { rig_all(pool_of_two, NULL, 5); }
 
 struct mine {
     void *blocks[64];
@@ -361,10 +361,7 @@ static int64_t adopt_bomb(void *argument)
     return 0;
 }
 
-TEST("a task that adopts without end gets what its budget allows")
-{
-    town_all(adopt_bomb, NULL, 3);
-}
+TEST("a task that adopts without end gets what its budget allows") { rig_all(adopt_bomb, NULL, 3); }
 
 /* Beyond the limits. */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Inspection of a task, a nursery and a worker, and the right to it. */
 #include "look/peek.h"
+#include "rig.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ static bool fits(size_t given, size_t asked)
 /* Yields until a child is in that state. */
 static janus_task_info wait_for(janus_nursery *nursery, janus_task_id id, janus_task_state state)
 {
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     janus_task_info info = task_of(nursery, id);
     while (info.state != state && janus_now_ns() < limit) {
         CHECK_EQ(janus_yield(), JANUS_OK);
@@ -66,7 +66,7 @@ static int64_t look_at_once(void *argument)
 
 TEST("a nursery in used memory shows nothing of the old content")
 {
-    town_run(1, look_at_once, NULL, 1);
+    rig_run(1, look_at_once, NULL, 1);
 }
 
 /* A task. */
@@ -113,7 +113,7 @@ static int64_t all_of_a_task(void *argument)
 
 TEST("every field of a task can be inspected while it waits and after its end")
 {
-    town_all(all_of_a_task, NULL, TOWN_SLOW ? 10 : 100);
+    rig_all(all_of_a_task, NULL, RIG_SLOW ? 10 : 100);
 }
 
 static int64_t defaults(void *argument)
@@ -145,7 +145,7 @@ static int64_t defaults(void *argument)
 
 TEST("a child without options has the profile's stack and NORMAL priority")
 {
-    town_all(defaults, NULL, 5);
+    rig_all(defaults, NULL, 5);
 }
 
 /* States. */
@@ -163,7 +163,7 @@ static int64_t all_states(void *argument)
     CHECK(wait_for(&n, quick, JANUS_TASK_STATE_COMPLETED).has_result);
     CHECK_EQ(janus_spawn_with(&n, keep_worker, &gate, NULL, &held), JANUS_OK);
     /* The other worker runs it: this one is free. */
-    while (!atomic_load(&gate.arrived)) town_spin();
+    while (!atomic_load(&gate.arrived)) rig_spin();
     janus_task_info info = task_of(&n, held);
     CHECK_EQ(info.state, JANUS_TASK_STATE_RUNNING);
     CHECK(info.worker < 2 && info.worker != self().worker);
@@ -185,14 +185,14 @@ static int64_t all_states(void *argument)
 
 TEST("ready, running, blocked, completed and cancelled can be seen from outside")
 {
-    town_run(2, all_states, NULL, TOWN_SLOW ? 10 : 100);
+    rig_run(2, all_states, NULL, RIG_SLOW ? 10 : 100);
 }
 
 static int64_t time_in_state(void *argument)
 {
     (void)argument;
     /* A tick of the kernel is 10 ms at most, but the kernel may be late with it. */
-    const uint64_t tick = 100 * town_ms, enough = 300 * town_ms;
+    const uint64_t tick = 100 * rig_ms, enough = 300 * rig_ms;
     janus_nursery  n;
     janus_task_id  id;
     uint64_t       before = janus_now_ns();
@@ -219,7 +219,7 @@ static int64_t time_in_state(void *argument)
 
 TEST("the time a task has been blocked is right to some ticks, and afterwards a bound")
 {
-    town_run(2, time_in_state, NULL, 2);
+    rig_run(2, time_in_state, NULL, 2);
 }
 
 /* Results, and the right to see them. */
@@ -265,7 +265,7 @@ static int64_t results(void *argument)
 
 TEST("a child's result or panic can be inspected until it is joined")
 {
-    town_all(results, NULL, TOWN_SLOW ? 10 : 100);
+    rig_all(results, NULL, RIG_SLOW ? 10 : 100);
 }
 
 static int64_t cancelled_around(void *argument)
@@ -277,7 +277,7 @@ static int64_t cancelled_around(void *argument)
     CHECK_EQ(janus_nursery_open(&around, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&within, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&within, at_gate, &gate, NULL, &child), JANUS_OK);
-    CHECK(town_wait(&gate.arrived)); /* it never leaves the CPU to wait */
+    CHECK(rig_wait(&gate.arrived)); /* it never leaves the CPU to wait */
     CHECK_EQ(janus_nursery_cancel(&around), JANUS_OK);
     CHECK_EQ(task_of(&within, child).cancel, JANUS_CANCEL_REASON_PARENT);
     atomic_store(&gate.open, 1);
@@ -288,7 +288,7 @@ static int64_t cancelled_around(void *argument)
 
 TEST("a child of an inner nursery shows that the nursery around it was cancelled")
 {
-    town_all(cancelled_around, NULL, 2);
+    rig_all(cancelled_around, NULL, 2);
 }
 
 struct secret {
@@ -334,15 +334,15 @@ static int64_t keep_secret(void *argument)
 
 TEST("siblings, strangers and other nurseries cannot inspect a child's result")
 {
-    town_all(keep_secret, NULL, TOWN_SLOW ? 10 : 100);
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    rig_all(keep_secret, NULL, RIG_SLOW ? 10 : 100);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    root;
     struct secret    secret = {.nursery = &root};
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&root, forty_two, NULL, NULL, &secret.id), JANUS_OK);
     while (!task_of(&root, secret.id).has_result) continue; /* this thread may */
     CHECK_EQ(task_of(&root, secret.id).result, 42);
-    town_do(scheduler, pry, &secret);
+    rig_do(scheduler, pry, &secret);
     CHECK_EQ(look(&root).owner, 0);
     CHECK(look(&root).parent == NULL);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
@@ -366,7 +366,7 @@ static int64_t grandchild(void *argument)
     CHECK(me.nursery == family->inner);
     CHECK_EQ(me.parent, family->son);
     atomic_fetch_add(&family->inside, 1);
-    return janus_sleep(3600 * 1000 * town_ms);
+    return janus_sleep(3600 * 1000 * rig_ms);
 }
 
 static int64_t son(void *argument)
@@ -423,7 +423,7 @@ static int64_t father(void *argument)
 
 TEST("inspection leads from a task to its nursery, and from a nursery to its owner and parent")
 {
-    town_all(father, NULL, TOWN_SLOW ? 10 : 100);
+    rig_all(father, NULL, RIG_SLOW ? 10 : 100);
 }
 
 static int64_t sixty_four_deep(void *argument)
@@ -450,7 +450,7 @@ static int64_t sixty_four_deep(void *argument)
 
 TEST("a task may have 64 nurseries open, each the parent of the next, ended in that order only")
 {
-    town_all(sixty_four_deep, NULL, 3);
+    rig_all(sixty_four_deep, NULL, 3);
 }
 
 /* A nursery's children. */
@@ -486,7 +486,7 @@ static int64_t count_children(void *argument)
 
 TEST("a child is in its nursery's count before it begins and until it has ended")
 {
-    town_all(count_children, NULL, TOWN_SLOW ? 10 : 100);
+    rig_all(count_children, NULL, RIG_SLOW ? 10 : 100);
 }
 
 /* Arguments. */
@@ -523,10 +523,10 @@ static int64_t sizes(void *argument)
 
 TEST("a shorter struct is filled as far as it goes, and a bad size is refused")
 {
-    town_run(1, sizes, NULL, 1);
+    rig_run(1, sizes, NULL, 1);
     janus_task_info   info = JANUS_TASK_INFO();
     janus_worker_info worker = JANUS_WORKER_INFO();
-    janus_scheduler  *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler  *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_STATE);
     CHECK_EQ(janus_worker_inspect(NULL, 0, &worker), JANUS_INVALID);
     CHECK_EQ(janus_worker_inspect(scheduler, 0, NULL), JANUS_INVALID);
@@ -582,5 +582,5 @@ static int64_t watch_children(void *argument)
 
 TEST("children may be inspected while they run, wait and end")
 {
-    town_all(watch_children, NULL, TOWN_SLOW ? 30 : 1000);
+    rig_all(watch_children, NULL, RIG_SLOW ? 30 : 1000);
 }

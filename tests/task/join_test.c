@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Joins by plain threads, refusals for all others, and many joins at once. Joins by tasks are in
  * scope_test. */
-#include "town.h"
+#include "rig.h"
 
 #include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 
-enum { MANY = TOWN_SLOW ? 200 : 2000, REPEATS = TOWN_SLOW ? 5 : 50 };
+enum { MANY = RIG_SLOW ? 200 : 2000, REPEATS = RIG_SLOW ? 5 : 50 };
 
 static int64_t nap_then_give(void *argument)
 {
@@ -23,7 +23,7 @@ TEST("a plain thread joins its children, in any order, each once")
     static janus_task_id ids[MANY];
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
         janus_nursery    n;
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
         for (int i = 0; i < MANY; i++) {
             numbers[i] = i;
@@ -47,7 +47,7 @@ TEST("a thread's join returns a failure, and distinguishes a cancelled child")
     janus_nursery    n;
     janus_task_id    id;
     int64_t          result = 0;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n,
                                    JANUS_NURSERY_OPTIONS(.policy = JANUS_POLICY_WAIT_ALL)),
              JANUS_OK);
@@ -94,8 +94,8 @@ static void *join_as_thread(void *argument)
 
 TEST("only the owning thread joins its child, and only through the child's nursery")
 {
-    TOWN_REAL("a thread outside takes part");
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    RIG_REAL("a thread outside takes part");
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < REPEATS; i++) {
         janus_nursery  n;
         struct gate    gate = {.result = 3};
@@ -120,16 +120,16 @@ TEST("only the owning thread joins its child, and only through the child's nurse
 static int64_t nap(void *argument)
 {
     (void)argument;
-    return janus_sleep(20 * town_ms) == JANUS_OK ? 0 : -1;
+    return janus_sleep(20 * rig_ms) == JANUS_OK ? 0 : -1;
 }
 
 TEST("a thread that joins is woken by the child it joins, not by others, and does not poll")
 {
-    TOWN_REAL("threads of the system are looked at");
+    RIG_REAL("threads of the system are looked at");
     janus_nursery    n;
     janus_task_id    id, others[50];
     struct rusage    before, after;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, nap, NULL, NULL, &id), JANUS_OK);
     for (int i = 0; i < 50; i++) {
@@ -147,8 +147,8 @@ TEST("a thread that joins is woken by the child it joins, not by others, and doe
 
 TEST("a join at the moment of the child's end returns")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-    uint64_t         end = janus_now_ns() + town_few((TOWN_SLOW ? 1500 : 800) * town_ms);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    uint64_t         end = janus_now_ns() + rig_few((RIG_SLOW ? 1500 : 800) * rig_ms);
     janus_nursery    n;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int64_t round = 0; janus_now_ns() < end; round++) {
@@ -179,7 +179,7 @@ static void join_deadlocked(void *argument)
     janus_nursery    n;
     janus_task_id    id;
     int64_t          result = 0;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     (void)argument;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, wait_for_nobody, NULL, NULL, &id), JANUS_OK);
@@ -242,7 +242,7 @@ static int64_t cancel_unwound(void *argument)
         CHECK_EQ(janus_spawn_with(&n, unwind_at_end, &unwound,
                                   JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), &id),
                  JANUS_OK);
-        CHECK(town_wait(&unwound.ready));
+        CHECK(rig_wait(&unwound.ready));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_CANCELLED);
         CHECK_EQ(janus_join(&n, id, &result), JANUS_CHILD_CANCELLED);
@@ -256,7 +256,7 @@ static int64_t cancel_unwound(void *argument)
 
 TEST("a cancelled task in unwind mode ends where it waits for its nursery")
 {
-    town_all(cancel_unwound, NULL, REPEATS);
+    rig_all(cancel_unwound, NULL, REPEATS);
 }
 
 /* Started before the cancel, so that it does fail. */
@@ -303,7 +303,7 @@ static int64_t cancel_one_that_goes_on(void *argument)
     CHECK_EQ(janus_spawn_with(&n, go_on, &unwound,
                               JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
              JANUS_OK);
-    CHECK(town_wait(&unwound.ready));
+    CHECK(rig_wait(&unwound.ready));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     CHECK_EQ(unwound.went_on, 1);
@@ -312,12 +312,12 @@ static int64_t cancel_one_that_goes_on(void *argument)
 
 TEST("a task in unwind mode goes on when only its inner nursery was cancelled, or in a shield")
 {
-    town_run(2, cancel_one_that_goes_on, NULL, REPEATS);
-    town_run(8, cancel_one_that_goes_on, NULL, REPEATS);
+    rig_run(2, cancel_one_that_goes_on, NULL, REPEATS);
+    rig_run(8, cancel_one_that_goes_on, NULL, REPEATS);
 }
 
 TEST("a cancelled task in unwind mode learns of a child's failure, and ends at its next wait")
 {
-    town_run(2, cancel_one_that_goes_on, "failure", REPEATS);
-    town_run(8, cancel_one_that_goes_on, "failure", REPEATS);
+    rig_run(2, cancel_one_that_goes_on, "failure", REPEATS);
+    rig_run(8, cancel_one_that_goes_on, "failure", REPEATS);
 }

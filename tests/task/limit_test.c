@@ -31,7 +31,7 @@ TEST("a plain thread starts exactly a hundred live tasks in :service, each with 
             CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_TASK_LIMIT);
             check_explained("100 of 100", "JANUS_TASK_LIMIT");
         }
-        while (atomic_load(&gate.arrived) < 100) town_spin(); /* all of them live, at once */
+        while (atomic_load(&gate.arrived) < 100) rig_spin(); /* all of them live, at once */
         atomic_store(&gate.open, 1);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
         CHECK_EQ(jrt_limit_alive(scheduler), 0);
@@ -75,7 +75,7 @@ static int64_t in_sequence(void *argument)
 TEST("under the profile's limit 10,000 tasks run one after another, and the 101st live one is "
      "refused")
 {
-    int many = (int)town_few(TOWN_SLOW ? 2000 : 10000);
+    int many = (int)rig_few(RIG_SLOW ? 2000 : 10000);
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), a_hundred, NULL, NULL),
                  JANUS_OK);
@@ -88,7 +88,7 @@ TEST("under the profile's limit 10,000 tasks run one after another, and the 101s
 /* C7. A task that has joined a child has its room, however small the limit. */
 TEST("with room for one child, each joined child makes room for the next")
 {
-    int many = (int)town_few(TOWN_SLOW ? 2000 : 20000);
+    int many = (int)rig_few(RIG_SLOW ? 2000 : 20000);
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 2),
                            in_sequence, &many, NULL),
@@ -146,13 +146,13 @@ static void crowd_in(uint32_t workers, uint64_t max, int inside, int outside)
     struct crowd  crowd = {.starters = inside + outside};
     pthread_t     threads[8];
     janus_nursery n;
-    crowd.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = max));
+    crowd.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = max));
     CHECK_EQ(janus_nursery_open_in(crowd.scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < inside; i++) CHECK_EQ(janus_spawn(&n, fill_up_inside, &crowd), JANUS_OK);
     for (int i = 0; i < outside; i++) {
         CHECK_EQ(pthread_create(&threads[i], NULL, fill_up_outside, &crowd), 0);
     }
-    while (atomic_load(&crowd.refused) < crowd.starters) town_spin();
+    while (atomic_load(&crowd.refused) < crowd.starters) rig_spin();
     CHECK_EQ(crowd.started, (long long)max - inside);
     CHECK_EQ(jrt_limit_alive(crowd.scheduler), max);
     atomic_store(&crowd.gate.open, 1);
@@ -165,14 +165,14 @@ static void crowd_in(uint32_t workers, uint64_t max, int inside, int outside)
 /* C36, C7. */
 TEST("eight threads together start exactly as many tasks as the limit allows")
 {
-    TOWN_REAL("a thread outside takes part");
-    for (int i = 0; i < (TOWN_SLOW ? 5 : 20); i++) crowd_in(2, 50 + (uint64_t)i, 0, 8);
+    RIG_REAL("a thread outside takes part");
+    for (int i = 0; i < (RIG_SLOW ? 5 : 20); i++) crowd_in(2, 50 + (uint64_t)i, 0, 8);
 }
 
 /* C36, C7. */
 TEST("eight tasks on one, two and eight workers start exactly as many tasks as the limit allows")
 {
-    for (int i = 0; i < (TOWN_SLOW ? 3 : 10); i++) {
+    for (int i = 0; i < (RIG_SLOW ? 3 : 10); i++) {
         crowd_in(1, 50 + (uint64_t)i, 8, 0);
         crowd_in(2, 50 + (uint64_t)i, 8, 0);
         crowd_in(8, 50 + (uint64_t)i, 8, 0);
@@ -182,8 +182,8 @@ TEST("eight tasks on one, two and eight workers start exactly as many tasks as t
 /* C36, C7. */
 TEST("tasks and threads together start exactly as many tasks as the limit allows")
 {
-    TOWN_REAL("a thread outside takes part");
-    for (int i = 0; i < (TOWN_SLOW ? 3 : 10); i++) {
+    RIG_REAL("a thread outside takes part");
+    for (int i = 0; i < (RIG_SLOW ? 3 : 10); i++) {
         crowd_in(2, 9 + (uint64_t)i * 30, 4, 4);
         crowd_in(8, 9 + (uint64_t)i * 30, 4, 4);
     }
@@ -229,8 +229,8 @@ static int64_t ten_of_fifty(void *argument)
 TEST("a capability for ten inside one for fifty takes its tasks from both")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
-                                           .profile = JANUS_PROFILE_SOVEREIGN),
-                   ten_of_fifty, NULL);
+        rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
+                                          .profile = JANUS_PROFILE_SOVEREIGN),
+                  ten_of_fifty, NULL);
     }
 }

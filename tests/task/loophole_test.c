@@ -63,7 +63,7 @@ static atomic_long after_cancel;
 static int64_t live_on_scopes(void *argument)
 {
     (void)argument;
-    CHECK(town_wait(&ready)); /* it may be cancelled by then */
+    CHECK(rig_wait(&ready)); /* it may be cancelled by then */
     while (!janus_cancelled()) JANUS_IGNORE(janus_yield());
     janus_nursery n;
     janus_status  status =
@@ -200,7 +200,7 @@ static int64_t wait_for_close(void *argument)
 static int64_t tick(void *argument)
 {
     (void)argument;
-    while (janus_sleep(town_ms) == JANUS_OK) continue;
+    while (janus_sleep(rig_ms) == JANUS_OK) continue;
     return JANUS_CANCELLED;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The nursery's state machine: every call in every state, every way to a final state, results. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -117,7 +117,7 @@ static int64_t every_cell(void *argument)
 
 TEST("every call in every state returns and moves as the table says")
 {
-    town_all(every_cell, NULL, TOWN_SLOW ? 5 : 50);
+    rig_all(every_cell, NULL, RIG_SLOW ? 5 : 50);
 }
 
 TEST("the states have the numbers of the document")
@@ -164,12 +164,12 @@ static int64_t foreign_calls(void *argument)
 
 TEST("only the owner can close, await, end or join, in every state")
 {
-    town_all(foreign_calls, NULL, TOWN_SLOW ? 5 : 50);
+    rig_all(foreign_calls, NULL, RIG_SLOW ? 5 : 50);
 }
 
 TEST("a plain thread's own nursery obeys the same table")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int state = 0; state < STATES; state++) {
         for (int call = 0; call < CALLS; call++) {
             janus_nursery n;
@@ -177,7 +177,7 @@ TEST("a plain thread's own nursery obeys the same table")
             CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
             if (state <= S_CANCELLING) {
                 CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-                while (atomic_load(&gate.arrived) == 0) town_spin();
+                while (atomic_load(&gate.arrived) == 0) rig_spin();
             }
             if (state == S_CLOSING || state == S_CLOSED) (void)janus_nursery_close(&n);
             if (state == S_CANCELLING || state == S_CANCELLED) (void)janus_nursery_cancel(&n);
@@ -206,7 +206,7 @@ static int64_t final_by_last_child(void *argument)
     CHECK(!janus_nursery_try_await(&n, &result));
     CHECK_EQ(result.kind, JANUS_RESULT_KIND_PENDING);
     atomic_store(&gate.open, 1);
-    CHECK(town_wait_state(&n, cancel ? JANUS_NURSERY_STATE_CANCELLED : JANUS_NURSERY_STATE_CLOSED));
+    CHECK(rig_wait_state(&n, cancel ? JANUS_NURSERY_STATE_CANCELLED : JANUS_NURSERY_STATE_CLOSED));
     CHECK(janus_nursery_try_await(&n, &result));
     CHECK_EQ(result.kind, cancel ? JANUS_RESULT_KIND_CANCELLED : JANUS_RESULT_KIND_SUCCESS);
     CHECK_EQ(janus_nursery_end(&n, NULL), cancel ? JANUS_CANCELLED : JANUS_OK);
@@ -215,12 +215,12 @@ static int64_t final_by_last_child(void *argument)
 
 TEST("the last child makes a closing nursery closed, without await")
 {
-    town_all(final_by_last_child, NULL, TOWN_SLOW ? 20 : 200);
+    rig_all(final_by_last_child, NULL, RIG_SLOW ? 20 : 200);
 }
 
 TEST("the last child makes a cancelling nursery cancelled, without await")
 {
-    town_all(final_by_last_child, "cancel", TOWN_SLOW ? 20 : 200);
+    rig_all(final_by_last_child, "cancel", RIG_SLOW ? 20 : 200);
 }
 
 static int64_t cancel_it(void *argument)
@@ -235,16 +235,16 @@ static int64_t final_after_others_cancel(void *argument)
     const char          *how = argument;
     janus_nursery        n;
     janus_nursery_result result;
-    uint64_t             soon = strcmp(how, "deadline") == 0 ? janus_now_ns() + town_ms : 0;
+    uint64_t             soon = strcmp(how, "deadline") == 0 ? janus_now_ns() + rig_ms : 0;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = soon)), JANUS_OK);
     CHECK(janus_spawn(&n, yield_for_ever, NULL) == JANUS_OK || soon != 0);
     if (strcmp(how, "error") == 0) CHECK_EQ(janus_spawn(&n, minus_seven, NULL), JANUS_OK);
     if (strcmp(how, "child") == 0) CHECK_EQ(janus_spawn(&n, cancel_it, &n), JANUS_OK);
     /* A task that only asks for the result gets it. */
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (!janus_nursery_try_await(&n, &result) && janus_now_ns() < limit)
         JANUS_IGNORE(janus_yield());
-    CHECK(town_wait_state(&n, JANUS_NURSERY_STATE_CANCELLED));
+    CHECK(rig_wait_state(&n, JANUS_NURSERY_STATE_CANCELLED));
     CHECK(janus_nursery_try_await(&n, &result));
     CHECK(janus_now_ns() < limit);
     CHECK_EQ(result.kind, soon == 0 && how[0] == 'e' ? JANUS_RESULT_KIND_CHILD_FAILED
@@ -255,17 +255,17 @@ static int64_t final_after_others_cancel(void *argument)
 
 TEST("an open nursery cancelled by a child's error is cancelled after its last child")
 {
-    town_all(final_after_others_cancel, "error", TOWN_SLOW ? 5 : 50);
+    rig_all(final_after_others_cancel, "error", RIG_SLOW ? 5 : 50);
 }
 
 TEST("an open nursery cancelled by a child is cancelled after its last child")
 {
-    town_all(final_after_others_cancel, "child", TOWN_SLOW ? 5 : 50);
+    rig_all(final_after_others_cancel, "child", RIG_SLOW ? 5 : 50);
 }
 
 TEST("an open nursery cancelled by its deadline is cancelled after its last child")
 {
-    town_all(final_after_others_cancel, "deadline", 5);
+    rig_all(final_after_others_cancel, "deadline", 5);
 }
 
 /* Results. */
@@ -333,7 +333,7 @@ static int64_t result_matrix(void *argument)
 
 TEST("an error counts before a cancellation, and -1 counts as obeying only in a cancelled scope")
 {
-    town_run(1, result_matrix, NULL, TOWN_SLOW ? 20 : 200);
+    rig_run(1, result_matrix, NULL, RIG_SLOW ? 20 : 200);
 }
 
 static int64_t error_then_cancel(void *argument)
@@ -355,7 +355,7 @@ static int64_t error_then_cancel(void *argument)
     return 0;
 }
 
-TEST("an error before a cancel is the result") { town_all(error_then_cancel, NULL, 50); }
+TEST("an error before a cancel is the result") { rig_all(error_then_cancel, NULL, 50); }
 
 /* An inner nursery that its own task cancelled does not cancel the task. */
 static int64_t asks_about_another(void *argument)
@@ -384,7 +384,7 @@ static int64_t foreign_cancel_is_no_excuse(void *argument)
 
 TEST("-1 from a task that was not cancelled is an error, whatever else was cancelled")
 {
-    town_all(foreign_cancel_is_no_excuse, NULL, 20);
+    rig_all(foreign_cancel_is_no_excuse, NULL, 20);
 }
 
 /* Policies. */
@@ -426,7 +426,7 @@ static int64_t policies(void *argument)
 
 TEST("an error cancels a closing nursery, or with WAIT_ALL is only its result; the first wins")
 {
-    town_all(policies, NULL, TOWN_SLOW ? 10 : 100);
+    rig_all(policies, NULL, RIG_SLOW ? 10 : 100);
 }
 
 struct code {
@@ -464,7 +464,7 @@ static int64_t many_failures(void *argument)
 
 TEST("of twenty failures the result has the first, and all are counted")
 {
-    town_run(1, many_failures, NULL, TOWN_SLOW ? 5 : 50);
+    rig_run(1, many_failures, NULL, RIG_SLOW ? 5 : 50);
 }
 
 static int64_t bad_options(void *argument)
@@ -487,4 +487,4 @@ static int64_t bad_options(void *argument)
     return 0;
 }
 
-TEST("a refused call leaves no child behind") { town_all(bad_options, NULL, 1); }
+TEST("a refused call leaves no child behind") { rig_all(bad_options, NULL, 1); }

@@ -41,7 +41,7 @@ static int64_t pairs(void *argument)
 /* C49, SCHED:3.3.1/allocation. */
 TEST("after any number of allocations and frees the memory budget is what it was")
 {
-    town_all(pairs, NULL, 1);
+    rig_all(pairs, NULL, 1);
 }
 
 static int64_t one_op_left(void *argument)
@@ -70,7 +70,7 @@ static int64_t last_op(void *argument)
 /* SCHED:4.1.1/4, C43. */
 TEST("with one op an allocation succeeds, and the next operation exhausts the task")
 {
-    town_all(last_op, NULL, 5);
+    rig_all(last_op, NULL, 5);
 }
 
 static int64_t over_budget(void *argument)
@@ -114,7 +114,7 @@ static int64_t memory_exhausts(void *argument)
 /* SCHED:14.1.1/MemoryBudgetExhausted, C43. */
 TEST("over budget a try names the component and takes nothing, and an allocation exhausts the task")
 {
-    town_all(memory_exhausts, NULL, 5);
+    rig_all(memory_exhausts, NULL, 5);
 }
 
 static int64_t grow(void *argument)
@@ -148,7 +148,7 @@ static int64_t grow(void *argument)
     return 0;
 }
 
-TEST("a block grows and shrinks, and the budget with it") { town_all(grow, NULL, 3); }
+TEST("a block grows and shrinks, and the budget with it") { rig_all(grow, NULL, 3); }
 
 /* However the task ends. */
 
@@ -213,7 +213,7 @@ static int64_t all_endings(void *argument)
 {
     (void)argument;
     for (int how = 0; how < ENDINGS; how++) {
-        if (how == OVERFLOWS && JRT_TSAN) continue; /* TOWN_OVERFLOWS */
+        if (how == OVERFLOWS && JRT_TSAN) continue; /* RIG_OVERFLOWS */
         end_so((enum ending)how);
     }
     return 0;
@@ -222,7 +222,7 @@ static int64_t all_endings(void *argument)
 /* C14, SCHED:8.3.1/4. Leaks are the sanitizers' to find. */
 TEST("the memory of a task is freed and back in its pool, however the task ends")
 {
-    town_all(all_endings, NULL, 3);
+    rig_all(all_endings, NULL, 3);
 }
 
 /* Handing on. */
@@ -287,7 +287,7 @@ static int64_t hand_on(void *argument)
 
 TEST("a block handed to a sibling, to the parent or to nobody is charged to one task at a time")
 {
-    town_all(hand_on, NULL, 10);
+    rig_all(hand_on, NULL, 10);
 }
 
 static int64_t adopt_too_much(void *argument)
@@ -314,7 +314,7 @@ static int64_t refuse_adoption(void *argument)
     return 0;
 }
 
-TEST("an adoption that cannot be paid changes nothing") { town_all(refuse_adoption, NULL, 5); }
+TEST("an adoption that cannot be paid changes nothing") { rig_all(refuse_adoption, NULL, 5); }
 
 static void *discard_outside(void *argument)
 {
@@ -339,14 +339,14 @@ static int64_t cancel_allocating(void *argument)
     atomic_int    begun = 0;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, allocate_on, &begun), JANUS_OK);
-    CHECK(town_wait(&begun));
+    CHECK(rig_wait(&begun));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
 }
 
 /* NSM:4.3/d. */
-TEST("a loop of allocations notices that it is cancelled") { town_all(cancel_allocating, NULL, 5); }
+TEST("a loop of allocations notices that it is cancelled") { rig_all(cancel_allocating, NULL, 5); }
 
 /* Detached blocks are limited, too. */
 
@@ -409,7 +409,7 @@ static int64_t keep_crumbs(void *argument)
 TEST("a small detached block keeps only itself alive")
 {
     void *crumbs[CRUMBS];
-    town_run(2, keep_crumbs, crumbs, 1);
+    rig_run(2, keep_crumbs, crumbs, 1);
     for (int i = 0; i < CRUMBS; i++) janus_discard(crumbs[i]);
 }
 
@@ -433,7 +433,7 @@ TEST("a plain thread discards, and owns nothing")
     struct parcel     parcel = {.size = 5000};
     janus_memory_info info = JANUS_MEMORY_INFO();
     void             *out = NULL;
-    town_run(2, produce, &parcel, 1);
+    rig_run(2, produce, &parcel, 1);
     CHECK(discard_outside(parcel.text) == NULL);
     CHECK(janus_alloc(16) == NULL);
     CHECK_EQ(janus_try_alloc(16, &out), JANUS_STATE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names are copied, cut and escaped: the library never reads a name that its giver has freed. */
 #include "dumped.h"
-#include "town.h"
+#include "rig.h"
 
 #include "plat/name.h"
 
@@ -42,7 +42,7 @@ static void forget(char *name, const char *text) { CHECK_EQ(munmap(name, strlen(
 /* Dumps until the words appear. */
 static void check_dump_says(janus_scheduler *scheduler, const char *words)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     for (;;) {
         char *text = dumped(scheduler);
         bool  there = strstr(text, words) != NULL;
@@ -87,7 +87,7 @@ static int64_t fail_named(void *argument)
 
 TEST("a failure has the right name although the name was unmapped right after the spawn")
 {
-    town_all(fail_named, (void *)(uintptr_t)"worker of the week", 10);
+    rig_all(fail_named, (void *)(uintptr_t)"worker of the week", 10);
 }
 
 TEST("newlines, escapes, quotes and bytes that are no UTF-8 reach no message")
@@ -95,7 +95,7 @@ TEST("newlines, escapes, quotes and bytes that are no UTF-8 reach no message")
     char kept[JANUS_NAME_BYTES];
     (void)jrt_name_copy(kept, sizeof kept, wild);
     CHECK_STR(kept, tame);
-    town_all(fail_named, (void *)(uintptr_t)wild, 10);
+    rig_all(fail_named, (void *)(uintptr_t)wild, 10);
 }
 
 TEST("a name of 10,000 bytes is cut")
@@ -103,7 +103,7 @@ TEST("a name of 10,000 bytes is cut")
     char *large = malloc(10001);
     memset(large, '\n', 10000);
     large[10000] = 0;
-    town_all(fail_named, large, 3);
+    rig_all(fail_named, large, 3);
     free(large);
 }
 
@@ -135,7 +135,7 @@ static int64_t unterminated(void *argument)
 TEST("a name that runs into unmapped memory ends before it")
 {
     if (JRT_TSAN) SKIP("ThreadSanitizer delays the handler of the fault");
-    town_all(unterminated, NULL, 3);
+    rig_all(unterminated, NULL, 3);
 }
 
 /* Dumps and inspections. */
@@ -159,7 +159,7 @@ static int64_t inspect_all(void *argument)
                               &id),
              JANUS_OK);
     forget(name, wild);
-    CHECK(town_wait(&scene->arrived));
+    CHECK(rig_wait(&scene->arrived));
     check_dump_says(scene->scheduler, "nursery \"a\\nb\\x1b[2J\\\"c\\\\d\\xff\"");
     check_dump_says(scene->scheduler, "task \"a\\nb\\x1b[2J\\\"c\\\\d\\xff\" 0x");
     CHECK_EQ(janus_task_inspect(&n, id, &info), JANUS_OK);
@@ -174,8 +174,8 @@ static int64_t inspect_all(void *argument)
 static void play(uint32_t workers, janus_entry *entry)
 {
     struct scene scene = {.arrived = 0};
-    scene.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    town_do(scene.scheduler, entry, &scene);
+    scene.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    rig_do(scene.scheduler, entry, &scene);
     CHECK_EQ(janus_scheduler_destroy(scene.scheduler), JANUS_OK);
 }
 
@@ -202,7 +202,7 @@ static int64_t lose_reason(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     janus_waitpoint_init(&scene->point, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_spawn(&n, wait_for_reason, scene), JANUS_OK);
-    CHECK(town_wait(&scene->arrived));
+    CHECK(rig_wait(&scene->arrived));
     check_dump_says(scene->scheduler, "waits for a\\nb\\x1b[2J\\\"c\\\\d\\xff");
     forget(reason, wild);
     check_dump_says(scene->scheduler, "waits for ?");

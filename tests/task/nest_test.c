@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Nurseries inside nurseries: how many a task may have open, and the cost of a look-up deep
  * down. */
-#include "town.h"
+#include "rig.h"
 
 #include <stdio.h>
 #include <time.h>
@@ -35,18 +35,18 @@ static int64_t open_all(void *argument)
 
 TEST("a task can open a thousand nurseries, and one more is refused with FULL, wherever they lie")
 {
-    town_all(open_all, &(int){NESTING_MAX}, 1);
-    town_all(open_all, &(int){-NESTING_MAX}, 1);
+    rig_all(open_all, &(int){NESTING_MAX}, 1);
+    rig_all(open_all, &(int){-NESTING_MAX}, 1);
 }
 
-TEST("the scheduler's nesting_max limits the nurseries that a task has open")
+TEST("the scheduler's max_nesting limits the nurseries that a task has open")
 {
     for (int most = 1; most < 12; most++) {
         int              down = -most;
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .nesting_max = (uint32_t)most));
-        town_do(scheduler, open_all, &most);
-        town_do(scheduler, open_all, &down);
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_nesting = (uint32_t)most));
+        rig_do(scheduler, open_all, &most);
+        rig_do(scheduler, open_all, &down);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
@@ -110,7 +110,7 @@ static uint64_t time_chain(int depth)
     uint64_t least = UINT64_MAX;
     for (int i = 0; i < 3; i++) {
         struct chain chain = {.depth = depth};
-        town_run(1, look_up_chain, &chain, 1);
+        rig_run(1, look_up_chain, &chain, 1);
         if (chain.spent_ns < least) least = chain.spent_ns;
     }
     return least;
@@ -118,9 +118,14 @@ static uint64_t time_chain(int depth)
 
 TEST("after a cancel far up, all looks in a chain of nurseries together cost its length once")
 {
-    TOWN_REAL("CPU time is measured");
-    if (TOWN_SLOW) SKIP("too slow to tell");
-    uint64_t some = time_chain(1000), many = time_chain(8000);
-    printf("# %llu ns and %llu ns\n", (unsigned long long)some, (unsigned long long)many);
-    CHECK(many < some * 24); /* eight times as many; if each look cost the depth, 64 times */
+    RIG_REAL("CPU time is measured");
+    if (RIG_SLOW) SKIP("too slow to tell");
+    uint64_t some = 0, many = 1;
+    /* Eight times as many; if each look cost the depth, 64 times. A busy machine may disturb some
+     * measurements. */
+    for (int i = 0; i < 10 && many >= some * 24; i++) {
+        some = time_chain(1000), many = time_chain(8000);
+        printf("# %llu ns and %llu ns\n", (unsigned long long)some, (unsigned long long)many);
+    }
+    CHECK(many < some * 24);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Nurseries and tasks as a user meets them, with one worker, two and eight. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void scenario(janus_entry *entry, int times)
                                         &scheduler),
             JANUS_OK);
         CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
-        for (int k = 0; k < (int)town_few((uint64_t)times); k++) {
+        for (int k = 0; k < (int)rig_few((uint64_t)times); k++) {
             janus_nursery        root;
             janus_nursery_result result;
             CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -191,9 +191,9 @@ static int64_t spawn_many(void *argument)
     atomic_int    sum = 0;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < (int)town_few(MANY); i++) CHECK_EQ(janus_spawn(&n, one, &sum), JANUS_OK);
+    for (int i = 0; i < (int)rig_few(MANY); i++) CHECK_EQ(janus_spawn(&n, one, &sum), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK_EQ(sum, (long long)town_few(MANY));
+    CHECK_EQ(sum, (long long)rig_few(MANY));
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Cancelled children that obey, however they learned of it; and NULL arguments. */
-#include "town.h"
+#include "rig.h"
 
 /* A child that waits until its nursery is cancelled, without a call that reports it. */
 
@@ -58,7 +58,7 @@ static int64_t cancel_scope(void *argument)
 
 TEST("a child of a cancelled scope that returns CANCELLED has obeyed, however it learned of it")
 {
-    town_all(cancel_scope, NULL, 3);
+    rig_all(cancel_scope, NULL, 3);
 }
 
 /* Tokens. */
@@ -98,7 +98,7 @@ static int64_t obey_token(void *argument)
 
 TEST("a child that returns a cancelled token's status has obeyed, and its siblings go on")
 {
-    town_all(obey_token, NULL, 3);
+    rig_all(obey_token, NULL, 3);
 }
 
 static int64_t fail_with_that_number(void *argument)
@@ -118,7 +118,7 @@ static int64_t fail_with_that_number(void *argument)
 
 TEST("a child that returns -1 when nothing is cancelled has failed")
 {
-    town_all(fail_with_that_number, NULL, 3);
+    rig_all(fail_with_that_number, NULL, 3);
 }
 
 /* Joining and awaiting cancelled children. */
@@ -127,7 +127,7 @@ static int64_t sleep_long(void *argument, void *value)
 {
     (void)value;
     atomic_fetch_add((atomic_int *)argument, 1);
-    return janus_sleep(3600 * 1000 * town_ms);
+    return janus_sleep(3600 * 1000 * rig_ms);
 }
 
 static int64_t await_cancelled(void *argument)
@@ -151,7 +151,7 @@ static int64_t await_cancelled(void *argument)
 
 TEST("an await distinguishes a cancelled child, a failed child and its own cancellation")
 {
-    town_all(await_cancelled, NULL, 3);
+    rig_all(await_cancelled, NULL, 3);
 }
 
 /* NULL pointers. */
@@ -200,7 +200,7 @@ static int64_t pass_null(void *argument)
 
 TEST("calls on nurseries, tasks and locks refuse NULL with INVALID")
 {
-    town_all(pass_null, NULL, 2);
+    rig_all(pass_null, NULL, 2);
 }
 
 /* Prices. */
@@ -229,7 +229,7 @@ static int64_t pay_much(void *argument)
 
 TEST("a check of any price, even beyond INT64_MAX, ends without overflow")
 {
-    town_all(pay_much, NULL, 2);
+    rig_all(pay_much, NULL, 2);
 }
 
 /* Children that were reported exhausted. */
@@ -248,7 +248,7 @@ static int64_t look_at_exhausted(void *argument)
     janus_nursery   n;
     janus_exhausted child;
     (void)argument;
-    for (uint64_t i = 0; i < town_few(50); i++) {
+    for (uint64_t i = 0; i < rig_few(50); i++) {
         janus_task_info info = JANUS_TASK_INFO();
         CHECK_EQ(
             janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool,
@@ -266,5 +266,5 @@ static int64_t look_at_exhausted(void *argument)
 
 TEST("an inspection shows a child as exhausted as soon as it was reported")
 {
-    town_all(look_at_exhausted, NULL, 2);
+    rig_all(look_at_exhausted, NULL, 2);
 }

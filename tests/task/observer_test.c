@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What observers see of a cancelled nursery: it is Cancelled when its last child has ended,
  * whatever its owner does meanwhile. */
-#define TOWN_TURN_NS JANUS_TURN_NS
-#include "town.h"
+#define RIG_TURN_NS JANUS_TURN_NS
+#include "rig.h"
 
 /* A nursery, its owner and an observer. */
 struct scene {
@@ -17,7 +17,7 @@ struct scene {
 static int64_t cancel_it(void *argument)
 {
     struct scene *scene = argument;
-    CHECK(town_wait(&scene->begun));
+    CHECK(rig_wait(&scene->begun));
     CHECK_EQ(janus_nursery_cancel(&scene->n), JANUS_OK);
     return 0;
 }
@@ -34,7 +34,7 @@ static int64_t own(void *argument)
     }
     atomic_store(&scene->begun, 1);
     if (scene->computes) {
-        while (!atomic_load(&scene->seen)) town_spin();
+        while (!atomic_load(&scene->seen)) rig_spin();
     } else {
         CHECK_EQ(janus_event_wait(&scene->released), JANUS_OK);
     }
@@ -45,8 +45,8 @@ static int64_t own(void *argument)
 static void observe(struct scene *scene)
 {
     janus_nursery_result result;
-    CHECK(town_wait(&scene->begun));
-    uint64_t limit = janus_now_ns() + town_patience;
+    CHECK(rig_wait(&scene->begun));
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (janus_nursery_state_of(&scene->n) != JANUS_NURSERY_STATE_CANCELLED) {
         CHECK(janus_now_ns() < limit);
         JANUS_IGNORE(janus_yield());
@@ -80,7 +80,7 @@ static int64_t play(void *argument)
 TEST("a nursery is Cancelled for others while its owner waits for something else")
 {
     for (int children = 1; children < 5; children++) {
-        town_all(play, &(struct scene){.children = children}, 50);
+        rig_all(play, &(struct scene){.children = children}, 50);
     }
 }
 
@@ -88,8 +88,8 @@ TEST("a nursery is Cancelled for others while its owner computes")
 {
     for (int children = 1; children < 5; children++) {
         struct scene like = {.children = children, .computes = true};
-        town_run(2, play, &like, 50);
-        town_run(8, play, &like, 50);
+        rig_run(2, play, &like, 50);
+        rig_run(8, play, &like, 50);
     }
 }
 
@@ -105,7 +105,7 @@ static void play_root(uint32_t workers, int children)
 {
     struct scene     scene = {.children = children};
     janus_nursery    others;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
     janus_event_init(&scene.released, JANUS_WAKER_TASKS, NULL);
     CHECK_EQ(janus_nursery_open_in(scheduler, &others, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &scene.n, NULL), JANUS_OK);
@@ -116,7 +116,7 @@ static void play_root(uint32_t workers, int children)
                  JANUS_OK);
     }
     atomic_store(&scene.begun, 1);
-    while (!atomic_load(&scene.seen)) town_spin();
+    while (!atomic_load(&scene.seen)) rig_spin();
     CHECK_EQ(janus_nursery_end(&others, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&scene.n, NULL), JANUS_CANCELLED);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -124,7 +124,7 @@ static void play_root(uint32_t workers, int children)
 
 TEST("a thread's nursery is Cancelled for others while the thread does something else")
 {
-    for (uint64_t i = 0; i < town_few(50); i++) {
+    for (uint64_t i = 0; i < rig_few(50); i++) {
         play_root(1, 1 + (int)i % 4);
         play_root(2, 1 + (int)i % 4);
     }
@@ -165,7 +165,7 @@ static int64_t start_many(void *argument)
         CHECK(plain == JANUS_OK || plain == JANUS_CLOSED);
         CHECK(with == JANUS_OK || with == JANUS_CLOSED);
         if (plain == JANUS_CLOSED) CHECK_EQ(with, JANUS_CLOSED);
-        town_spin();
+        rig_spin();
     }
     while (!atomic_load(&race->over)) JANUS_IGNORE(janus_yield());
     CHECK_EQ(janus_nursery_end(&race->n, NULL), JANUS_CANCELLED);
@@ -176,7 +176,7 @@ static int64_t watch(void *argument)
 {
     struct race        *race = argument;
     janus_nursery_state last = JANUS_NURSERY_STATE_OPEN;
-    CHECK(town_wait(&race->begun));
+    CHECK(rig_wait(&race->begun));
     for (int after = 0; after < 100;) {
         janus_nursery_state state = janus_nursery_state_of(&race->n);
         CHECK(state >= last);
@@ -203,7 +203,7 @@ static int64_t race_them(void *argument)
         {
             CHECK_EQ(janus_spawn(watchers, watch, &race), JANUS_OK);
             CHECK_EQ(janus_spawn(watchers, watch, &race), JANUS_OK);
-            CHECK(town_wait(&race.begun));
+            CHECK(rig_wait(&race.begun));
             for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
             CHECK_EQ(janus_token_cancel(race.token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
         }
@@ -218,6 +218,6 @@ static int64_t race_them(void *argument)
 
 TEST("no child ends after an observer saw its nursery Cancelled, and the state never goes back")
 {
-    town_run(2, race_them, NULL, TOWN_SLOW ? 50 : 500);
-    town_run(8, race_them, NULL, TOWN_SLOW ? 20 : 100);
+    rig_run(2, race_them, NULL, RIG_SLOW ? 50 : 500);
+    rig_run(8, race_them, NULL, RIG_SLOW ? 20 : 100);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of tasks: fairness, lanes, turns. One worker, so that only the scheduler decides. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
@@ -58,12 +58,12 @@ TEST("two tasks that yield take turns, one by one")
 {
     static struct log log;
     log.count = 0;
-    town_run(1, take_turns, &log, 1);
+    rig_run(1, take_turns, &log, 1);
     CHECK_EQ(log.count, 1000);
     int repeats = 0;
     for (int i = 1; i < 1000; i++) repeats += log.letters[i] == log.letters[i - 1];
     /* In real time a turn may be too long, and then its task lets the other run more than once. */
-    CHECK(repeats <= (town_simulated() ? 0 : TOWN_SLOW ? 500 : 50));
+    CHECK(repeats <= (rig_simulated() ? 0 : RIG_SLOW ? 500 : 50));
 }
 
 /* Fairness. In real time, turns that last long are measured, and then tasks share time and not
@@ -110,9 +110,9 @@ static int64_t finite_among_yielders(void *argument)
 TEST("beside two endless yielders a task gets every fourth turn")
 {
     struct fair fair = {.turns = 1000};
-    fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    town_do(fair.scheduler, finite_among_yielders, &fair);
-    CHECK(fair.picks <= 4 * 1000 + (town_simulated() ? 10 : 4000));
+    fair.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    rig_do(fair.scheduler, finite_among_yielders, &fair);
+    CHECK(fair.picks <= 4 * 1000 + (rig_simulated() ? 10 : 4000));
     CHECK_EQ(janus_scheduler_destroy(fair.scheduler), JANUS_OK);
 }
 
@@ -141,9 +141,9 @@ static int64_t finite_among_breeders(void *argument)
 TEST("an endless supply of fresh tasks does not starve a yielding task")
 {
     struct fair fair = {.turns = 50};
-    fair.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    town_do(fair.scheduler, finite_among_breeders, &fair);
-    if (town_simulated()) CHECK(fair.picks <= 50 * 2 * 62); /* else it ends at all */
+    fair.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    rig_do(fair.scheduler, finite_among_breeders, &fair);
+    if (rig_simulated()) CHECK(fair.picks <= 50 * 2 * 62); /* else it ends at all */
     CHECK_EQ(janus_scheduler_destroy(fair.scheduler), JANUS_OK);
 }
 
@@ -170,10 +170,10 @@ TEST("a task from outside runs although the worker's own queue is never empty")
 {
     struct outsider  outsider = {0};
     janus_nursery    n;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, yield_until_done, &outsider), JANUS_OK);
-    while (atomic_load(&outsider.started) < 3) town_spin();
+    while (atomic_load(&outsider.started) < 3) rig_spin();
     CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -183,7 +183,7 @@ TEST("a task from outside runs although the worker's own queue is never empty")
 static int64_t nurseries_until_done(void *argument)
 {
     struct outsider *outsider = argument;
-    uint64_t         limit = janus_now_ns() + town_patience;
+    uint64_t         limit = janus_now_ns() + rig_patience;
     atomic_store(&outsider->started, 1);
     while (!atomic_load(&outsider->done) && janus_now_ns() < limit) {
         janus_status ended;
@@ -197,10 +197,10 @@ TEST("a task that only waits for children that run in place lets others run")
 {
     struct outsider  outsider = {0};
     janus_nursery    n;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nurseries_until_done, &outsider), JANUS_OK);
-    while (atomic_load(&outsider.started) == 0) town_spin();
+    while (atomic_load(&outsider.started) == 0) rig_spin();
     CHECK_EQ(janus_spawn(&n, set_done, &outsider), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -280,8 +280,8 @@ TEST("a busy task and two tasks that exchange messages take turns on one worker"
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct mixed     mixed = {.turns = 0};
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = seed));
-        town_do(scheduler, busy_beside_messages, &mixed);
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = seed));
+        rig_do(scheduler, busy_beside_messages, &mixed);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         CHECK_EQ(mixed.hops, 2 * TRIPS);
         CHECK(mixed.turns >= mixed.hops / 2);
@@ -344,7 +344,7 @@ TEST("a task's HIGH children run before the NORMAL ones, and these before the LO
 {
     static struct log log;
     log.count = 0;
-    town_run(1, three_lanes, &log, 1);
+    rig_run(1, three_lanes, &log, 1);
     check_lanes(&log, OF_EACH_CHILD);
 }
 
@@ -352,7 +352,7 @@ static int64_t hold_worker(void *argument)
 {
     struct outsider *outsider = argument;
     atomic_store(&outsider->started, 1);
-    while (!atomic_load(&outsider->done)) town_spin();
+    while (!atomic_load(&outsider->done)) rig_spin();
     return 0;
 }
 
@@ -363,10 +363,10 @@ static void from_outside(struct log *log, int low, int normal, int high)
     int                  counts[] = {low, normal, high};
     struct outsider      holder = {0};
     janus_nursery        n;
-    janus_scheduler     *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler     *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, hold_worker, &holder), JANUS_OK);
-    while (atomic_load(&holder.started) == 0) town_spin();
+    while (atomic_load(&holder.started) == 0) rig_spin();
     for (int lane = 0; lane < 3; lane++) {
         writers[lane] = (struct writer){log, letters[lane], 1};
         for (int i = 0; i < counts[lane]; i++) {
@@ -439,7 +439,7 @@ static int64_t low_below_high(void *argument)
 TEST("a LOW task is not starved by an endless supply of HIGH ones")
 {
     struct flood flood = {0};
-    town_run(1, low_below_high, &flood, 1);
+    rig_run(1, low_below_high, &flood, 1);
     CHECK(flood.low_ran);
     CHECK(flood.high_count < 200);
 }

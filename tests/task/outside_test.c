@@ -3,7 +3,7 @@
  * Objects that no task's limits bound: schedulers, pools of fibers, tables, logs, traces. Only
  * plain threads, unrestricted tasks and holders of executor.configure make them.
  */
-#include "guild.h"
+#include "caps.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -83,7 +83,7 @@ static janus_cap executor_cap(const janus_authority *root, uint32_t rights)
 {
     janus_cap_limits limits = {
         .executor = {.allowed_backends = JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
-    return guild_mint(root, JANUS_CAP_KIND_EXECUTOR, rights, &limits);
+    return caps_mint(root, JANUS_CAP_KIND_EXECUTOR, rights, &limits);
 }
 
 /* Ends the nursery around its parallel call, and clears its memory. The calls that follow make the
@@ -119,7 +119,7 @@ static int64_t try_all(void *argument)
     janus_cap          select = executor_cap(root, JANUS_RIGHT_EXECUTOR_SELECT);
     in_nursery(NULL, &may);
     in_nursery(JANUS_NURSERY_OPTIONS(.budget = &pool), &may_not);
-    in_nursery(JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(root, 5)), &may_not);
+    in_nursery(JANUS_NURSERY_OPTIONS(.spawn_cap = caps_spawn(root, 5)), &may_not);
     in_nursery(JANUS_NURSERY_OPTIONS(.budget = &pool, .executor_cap = all), &may);
     static const janus_status lacks_right = JANUS_CAP_RIGHT;
     janus_nursery             n;

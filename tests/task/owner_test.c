@@ -3,7 +3,7 @@
  * The owner of a nursery is inside its scope. Its own waits in the block end with the nursery's
  * cancellation, until the nursery ends.
  */
-#include "town.h"
+#include "rig.h"
 
 static int64_t fail_at_once(void *argument)
 {
@@ -74,7 +74,7 @@ static janus_status wait_so(struct place *place)
         janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
         return janus_waitpoint_wait(&point, "started");
     default:
-        while ((status = janus_yield()) == JANUS_OK) town_spin();
+        while ((status = janus_yield()) == JANUS_OK) rig_spin();
         return status;
     }
 }
@@ -116,7 +116,7 @@ TEST("after a child failed every wait of the owner in the block returns CANCELLE
         CHECK_EQ(janus_channel_create(sizeof(int), 0, JANUS_CHANNEL_OPTIONS(.outside = true),
                                       &place.channel),
                  JANUS_OK);
-        town_all(wait_for_started, &place, 3);
+        rig_all(wait_for_started, &place, 3);
         CHECK_EQ(janus_channel_destroy(place.channel), JANUS_OK);
     }
 }
@@ -163,7 +163,7 @@ static int64_t siblings(void *argument)
 
 TEST("a cancelled scope concerns its owner alone, not the owner's siblings")
 {
-    town_all(siblings, NULL, 20);
+    rig_all(siblings, NULL, 20);
 }
 
 static int64_t nested(void *argument)
@@ -199,7 +199,7 @@ static int64_t nested(void *argument)
 
 TEST("a nursery opened inside a cancelled one is cancelled with it, and not the other way round")
 {
-    town_all(nested, NULL, 50);
+    rig_all(nested, NULL, 50);
 }
 
 static int64_t shields(void *argument)
@@ -227,10 +227,7 @@ static int64_t shields(void *argument)
     return 0;
 }
 
-TEST("a shield holds off cancels from outside of it, and no others")
-{
-    town_all(shields, NULL, 20);
-}
+TEST("a shield holds off cancels from outside of it, and no others") { rig_all(shields, NULL, 20); }
 
 static int64_t stay_apart(void *argument)
 {
@@ -247,7 +244,7 @@ static int64_t stay_apart(void *argument)
     return 0;
 }
 
-TEST("options.owner_apart keeps the owner out of the scope") { town_all(stay_apart, NULL, 20); }
+TEST("options.owner_apart keeps the owner out of the scope") { rig_all(stay_apart, NULL, 20); }
 
 /* Unwinding. */
 
@@ -284,7 +281,7 @@ static int64_t start_unwinding(void *argument)
 TEST("an owner in unwind mode is not unwound if only its own nursery is cancelled")
 {
     went_on = 0;
-    town_run(2, start_unwinding, NULL, 1);
+    rig_run(2, start_unwinding, NULL, 1);
     CHECK_EQ(atomic_load(&went_on), 1);
 }
 
@@ -295,21 +292,21 @@ static int64_t deadlines(void *argument)
     janus_status ended;
     uint64_t     now = janus_now_ns();
     (void)argument;
-    JANUS_NURSERY(n, ended, .deadline_ns = now + 3600 * 1000 * town_ms)
+    JANUS_NURSERY(n, ended, .deadline_ns = now + 3600 * 1000 * rig_ms)
     {
-        CHECK_EQ(janus_nursery_deadline(n), now + 3600 * 1000 * town_ms);
+        CHECK_EQ(janus_nursery_deadline(n), now + 3600 * 1000 * rig_ms);
         CHECK_EQ(janus_nursery_set_deadline(n, 0), JANUS_OK);
         CHECK_EQ(janus_nursery_deadline(n), 0);
-        CHECK_EQ(janus_nursery_set_deadline(n, now + town_ms), JANUS_OK);
+        CHECK_EQ(janus_nursery_set_deadline(n, now + rig_ms), JANUS_OK);
         CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
         CHECK_EQ(janus_cancelled_reason(), JANUS_CANCEL_REASON_DEADLINE);
-        CHECK_EQ(janus_nursery_set_deadline(n, now + 9999 * town_ms), JANUS_STATE);
+        CHECK_EQ(janus_nursery_set_deadline(n, now + 9999 * rig_ms), JANUS_STATE);
     }
     CHECK_EQ(ended, JANUS_CANCELLED);
     JANUS_NURSERY(n, ended)
     {
         CHECK_EQ(janus_nursery_deadline(n), 0);
-        CHECK_EQ(janus_nursery_set_deadline(n, janus_now_ns() + town_ms), JANUS_OK);
+        CHECK_EQ(janus_nursery_set_deadline(n, janus_now_ns() + rig_ms), JANUS_OK);
         CHECK_EQ(janus_sleep(UINT64_MAX), JANUS_CANCELLED);
     }
     CHECK_EQ(ended, JANUS_CANCELLED);
@@ -318,13 +315,13 @@ static int64_t deadlines(void *argument)
 
 TEST("a nursery's deadline can be read and moved, and ends the owner's wait")
 {
-    town_all(deadlines, NULL, 3);
+    rig_all(deadlines, NULL, 3);
 }
 
 static int64_t timed_out(void *argument)
 {
     janus_status status = JANUS_STALE, waited = JANUS_OK;
-    uint64_t     limit = argument == NULL ? town_ms : 3600 * 1000 * town_ms;
+    uint64_t     limit = argument == NULL ? rig_ms : 3600 * 1000 * rig_ms;
     JANUS_TIMEOUT(status, limit) waited = janus_sleep(UINT64_MAX);
     CHECK_EQ(waited, JANUS_CANCELLED);
     CHECK_EQ(status, argument == NULL ? JANUS_DEADLINE : JANUS_CANCELLED);
@@ -351,7 +348,7 @@ static int64_t time_out_both(void *argument)
 
 TEST("a timeout returns DEADLINE, and a cancellation from outside CANCELLED")
 {
-    town_all(time_out_both, NULL, 3);
+    rig_all(time_out_both, NULL, 3);
 }
 
 static int64_t obey_in_scope(void *argument)
@@ -378,14 +375,14 @@ static int64_t see_unhandled(void *argument)
 
 TEST("a task that returns CANCELLED because of its own nursery alone has failed")
 {
-    town_all(see_unhandled, NULL, 3);
+    rig_all(see_unhandled, NULL, 3);
 }
 
 /* Observers. */
 
 static int64_t watch_final(void *argument)
 {
-    CHECK(town_wait_state(argument, JANUS_NURSERY_STATE_CANCELLED));
+    CHECK(rig_wait_state(argument, JANUS_NURSERY_STATE_CANCELLED));
     return 0;
 }
 
@@ -413,5 +410,5 @@ static int64_t be_watched(void *argument)
 
 TEST("observers see CANCELLED once the owner's wait has ended, although the owner does not ask")
 {
-    town_all(be_watched, NULL, 20);
+    rig_all(be_watched, NULL, 20);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A task that breaks a contract panics with a message, and the process lives. */
-#include "town.h"
+#include "rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -52,7 +52,7 @@ static int64_t wait_for_cancel(void *argument)
 {
     (void)argument;
     atomic_fetch_add(&alive, 1);
-    janus_status status = janus_sleep(3600000 * town_ms);
+    janus_status status = janus_sleep(3600000 * rig_ms);
     atomic_fetch_sub(&alive, 1);
     return status;
 }
@@ -444,7 +444,7 @@ static int64_t overflow(void *argument)
 
 TEST("an overflow is one line on stderr, with the frames it ended in")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     int         status = 0;
     const char *text = harness_child(run_loudly, (void *)overflow, &status);
     CHECK_EQ(status, 0);
@@ -579,6 +579,5 @@ TEST("a thousand panics are at most some dozen lines on stderr")
     CHECK_EQ(status, 0);
     for (const char *at = text; (at = strstr(at, "one of many")) != NULL; at++) lines++;
     CHECK(lines > 0 && lines < HARNESS_TEXT_BYTES / 100);
-    CHECK(strlen(text) < HARNESS_TEXT_BYTES - 1 ||
-          TOWN_SLOW); /* it is not cut: there was no more */
+    CHECK(strlen(text) < HARNESS_TEXT_BYTES - 1 || RIG_SLOW); /* it is not cut: there was no more */
 }

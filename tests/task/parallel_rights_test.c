@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Parallel calls under limits, budgets, cancellation, in shields, fibers and other backends. */
-#include "court.h"
+#include "backends.h"
 #include "energy.h"
 
-enum { ROUNDS = TOWN_SLOW ? 5 : 50 };
+enum { ROUNDS = RIG_SLOW ? 5 : 50 };
 
 static const uint64_t an_hour_ns = UINT64_C(3600000000000);
 
@@ -47,9 +47,9 @@ static int64_t alone(void *argument)
 TEST("if only one task may live, everything runs in the caller, and no refusal is counted")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .max_tasks = 1));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .max_tasks = 1));
     janus_worker_info stats = JANUS_WORKER_INFO();
-    for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, alone, NULL);
+    for (uint64_t i = 0; i < rig_few(ROUNDS); i++) rig_do(scheduler, alone, NULL);
     CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
     CHECK_EQ(stats.refusals, 0);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -58,8 +58,8 @@ TEST("if only one task may live, everything runs in the caller, and no refusal i
 TEST("without stealing everything runs in the caller")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
-    for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, alone, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
+    for (uint64_t i = 0; i < rig_few(ROUNDS); i++) rig_do(scheduler, alone, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -71,7 +71,7 @@ static int64_t in_shield(void *argument)
     return 0;
 }
 
-TEST("in a shield everything runs in the caller") { town_all(in_shield, NULL, ROUNDS); }
+TEST("in a shield everything runs in the caller") { rig_all(in_shield, NULL, ROUNDS); }
 
 static int64_t in_fiber(void *argument)
 {
@@ -89,19 +89,19 @@ static int64_t in_fiber(void *argument)
 
 TEST("in a fiber of the task's own everything runs in the caller")
 {
-    town_all(in_fiber, NULL, ROUNDS);
+    rig_all(in_fiber, NULL, ROUNDS);
 }
 
 static int64_t in_backends(void *argument)
 {
     (void)argument;
-    for (int i = 0; i < COURT_BACKENDS; i++) {
+    for (int i = 0; i < BACKENDS; i++) {
         janus_nursery n;
-        CHECK_EQ(
-            janus_nursery_open(
-                &n, JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .executor_cap = court.executor,
-                                          .backend = JANUS_BACKEND_SET(court_backends[i]))),
-            JANUS_OK);
+        CHECK_EQ(janus_nursery_open(
+                     &n, JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn,
+                                               .executor_cap = first_caps.executor,
+                                               .backend = JANUS_BACKEND_SET(every_backend[i]))),
+                 JANUS_OK);
         CHECK_EQ(janus_spawn(&n, alone, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
@@ -110,8 +110,8 @@ static int64_t in_backends(void *argument)
 
 TEST("a child under a capability runs everything itself, under every backend")
 {
-    court_run(1, in_backends, NULL);
-    court_run(4, in_backends, NULL);
+    backend_run(1, in_backends, NULL);
+    backend_run(4, in_backends, NULL);
 }
 
 static int64_t somewhere(void *argument)
@@ -126,7 +126,7 @@ static int64_t somewhere(void *argument)
 TEST("a piece sees the caller's local value")
 {
     int value = 0;
-    town_all(somewhere, &value, ROUNDS);
+    rig_all(somewhere, &value, ROUNDS);
 }
 
 /* Splitting. */
@@ -142,7 +142,7 @@ static int64_t arrive(void *argument)
 static int64_t wait_for_arrival(void *argument)
 {
     struct gate *gate = argument;
-    CHECK(town_wait(&gate->arrived));
+    CHECK(rig_wait(&gate->arrived));
     return 0;
 }
 
@@ -156,8 +156,8 @@ static int64_t is_stolen(void *argument)
 
 TEST("an idle worker takes the second branch while the first still runs")
 {
-    TOWN_REAL("whether a branch is split off is for the seed to decide");
-    town_run(2, is_stolen, NULL, ROUNDS);
+    RIG_REAL("whether a branch is split off is for the seed to decide");
+    rig_run(2, is_stolen, NULL, ROUNDS);
 }
 
 /* The nursery of a call. */
@@ -184,8 +184,8 @@ static int64_t call_that_is_ended(void *argument)
 TEST("a task cannot end or free the nursery of its own parallel call")
 {
     atomic_int refused = 0;
-    town_run(2, call_that_is_ended, &refused, ROUNDS);
-    CHECK(refused > 0 || town_simulated());
+    rig_run(2, call_that_is_ended, &refused, ROUNDS);
+    CHECK(refused > 0 || rig_simulated());
 }
 
 /* Cancelling. */
@@ -210,7 +210,7 @@ static int64_t loop_that_waits(void *argument)
 static int64_t body_checks(void *argument, uint64_t begin, uint64_t end)
 {
     (void)argument, (void)begin, (void)end;
-    town_spin();
+    rig_spin();
     return 0;
 }
 
@@ -231,8 +231,8 @@ static void check_cancelled(janus_entry *entry)
     atomic_store(&begun, 0);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, entry, NULL), JANUS_OK);
-    CHECK(town_wait(&begun));
-    CHECK_EQ(janus_nursery_set_deadline(&n, janus_now_ns() + town_ms), JANUS_OK);
+    CHECK(rig_wait(&begun));
+    CHECK_EQ(janus_nursery_set_deadline(&n, janus_now_ns() + rig_ms), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
     CHECK_EQ(result.kind, JANUS_RESULT_KIND_CANCELLED);
     CHECK_EQ(result.reason, JANUS_CANCEL_REASON_DEADLINE);
@@ -248,7 +248,7 @@ static int64_t cancelled(void *argument)
 
 TEST("a cancel of the caller cancels all pieces, even of a loop that never waits")
 {
-    town_all(cancelled, NULL, ROUNDS / 5);
+    rig_all(cancelled, NULL, ROUNDS / 5);
 }
 
 /* Two branches. In the first, a nursery has a waiting child before the call is divided. */
@@ -271,7 +271,7 @@ static int64_t first_cancels_inside(void *argument)
     janus_nursery    n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, fail_later, b), JANUS_OK);
-    CHECK(town_wait(&b->child_waits));
+    CHECK(rig_wait(&b->child_waits));
     for (int i = 0; i < 8; i++) CHECK_EQ(janus_yield(), JANUS_OK); /* so that it has left */
     for (int i = 0; i < 500 && !atomic_load(&b->second_waits); i++) {
         CHECK_EQ(janus_both(nothing, NULL, nothing, NULL), 0); /* the call around is divided */
@@ -303,7 +303,7 @@ static int64_t cancel_inside_first(void *argument)
 
 TEST("a nursery that is cancelled inside the first branch does not affect the second")
 {
-    town_all(cancel_inside_first, NULL, 2 * ROUNDS);
+    rig_all(cancel_inside_first, NULL, 2 * ROUNDS);
 }
 
 /* Budgets. */
@@ -339,7 +339,7 @@ static int64_t has_budget(void *argument)
 
 TEST("a task with an explicit budget pays for every index, and no piece gets new units")
 {
-    town_all(has_budget, NULL, ROUNDS / 5);
+    rig_all(has_budget, NULL, ROUNDS / 5);
 }
 
 static int64_t spends(void *argument)
@@ -369,5 +369,5 @@ static int64_t has_pool(void *argument)
 
 TEST("in a pool all pieces together spend no more than the pool has")
 {
-    town_all(has_pool, NULL, ROUNDS / 5);
+    rig_all(has_pool, NULL, ROUNDS / 5);
 }

@@ -4,9 +4,9 @@
  * workers than CPUs. Each counts what it has begun and what has ended. When a call has returned,
  * nothing of it is left, however it ended.
  */
-#include "town.h"
+#include "rig.h"
 
-enum { DEPTH = 6, PROGRAMS = TOWN_SLOW ? 10 : 400, WORKERS = 4 };
+enum { DEPTH = 6, PROGRAMS = RIG_SLOW ? 10 : 400, WORKERS = 4 };
 
 struct grove {
     atomic_int running; /* calls that have not ended */
@@ -151,13 +151,13 @@ static int64_t programs(void *argument)
 TEST("random parallel programs end, and none of their calls goes on afterwards")
 {
     struct tree seeds = {.seed = 1};
-    town_run(WORKERS, programs, &seeds, PROGRAMS);
-    town_run(2, programs, &seeds, PROGRAMS);
+    rig_run(WORKERS, programs, &seeds, PROGRAMS);
+    rig_run(2, programs, &seeds, PROGRAMS);
 }
 
 TEST("random parallel programs whose calls fail and panic end, and report that")
 {
     struct tree seeds = {.seed = 2, .depth = 1};
-    town_run(WORKERS, programs, &seeds, PROGRAMS);
-    town_run(2, programs, &seeds, PROGRAMS);
+    rig_run(WORKERS, programs, &seeds, PROGRAMS);
+    rig_run(2, programs, &seeds, PROGRAMS);
 }

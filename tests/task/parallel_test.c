@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Parallel calls as a user meets them: what is called, what fails, what is allowed and what it
  * costs. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
-enum { MANY = TOWN_SLOW ? 2000 : 20000, ROUNDS = TOWN_SLOW ? 5 : 50 };
+enum { MANY = RIG_SLOW ? 2000 : 20000, ROUNDS = RIG_SLOW ? 5 : 50 };
 
 static const uint64_t an_hour_ns = UINT64_C(3600000000000);
 
@@ -23,16 +23,16 @@ static int64_t fib(void *argument)
 
 static int64_t fib_is_right(void *argument)
 {
-    int64_t n = town_simulated() ? 9 : 18;
+    int64_t n = rig_simulated() ? 9 : 18;
     (void)argument;
     CHECK_EQ(fib(&n), 0);
-    CHECK_EQ(n, town_simulated() ? 34 : 2584);
+    CHECK_EQ(n, rig_simulated() ? 34 : 2584);
     return 0;
 }
 
 TEST("both calls of janus_both have returned when it returns, at every depth")
 {
-    town_all(fib_is_right, NULL, ROUNDS);
+    rig_all(fib_is_right, NULL, ROUNDS);
 }
 
 static int64_t seven(void *argument)
@@ -76,7 +76,7 @@ static int64_t first_fails(void *argument)
 
 TEST("a first branch that fails cancels the second, and its error is returned")
 {
-    town_all(first_fails, NULL, ROUNDS);
+    rig_all(first_fails, NULL, ROUNDS);
 }
 
 static int64_t second_fails(void *argument)
@@ -96,7 +96,7 @@ static int64_t second_fails(void *argument)
 
 TEST("a second branch that fails is reported as the second, wherever it ran")
 {
-    town_all(second_fails, NULL, ROUNDS);
+    rig_all(second_fails, NULL, ROUNDS);
 }
 
 static int64_t both_fail(void *argument)
@@ -109,7 +109,7 @@ static int64_t both_fail(void *argument)
 
 TEST("of two failed branches the first in order is reported, whichever failed earlier")
 {
-    town_all(both_fail, NULL, ROUNDS);
+    rig_all(both_fail, NULL, ROUNDS);
 }
 
 /* An error through many levels is not changed on its way. */
@@ -130,7 +130,7 @@ static int64_t deep_error(void *argument)
     return 0;
 }
 
-TEST("an error rises through nested calls as it is") { town_all(deep_error, NULL, ROUNDS); }
+TEST("an error rises through nested calls as it is") { rig_all(deep_error, NULL, ROUNDS); }
 
 /* Loops. */
 
@@ -168,7 +168,7 @@ static int64_t reach_all(void *argument)
 
 TEST("a loop reaches every index exactly once, with an automatic grain and a given one")
 {
-    town_all(reach_all, NULL, ROUNDS / 5);
+    rig_all(reach_all, NULL, ROUNDS / 5);
 }
 
 static int64_t aligned(void *argument, uint64_t begin, uint64_t end)
@@ -195,7 +195,7 @@ static int64_t cut_by_grain(void *argument)
 
 TEST("each call of a loop with a grain gets one grain, and the last call gets the rest")
 {
-    town_all(cut_by_grain, NULL, ROUNDS / 5);
+    rig_all(cut_by_grain, NULL, ROUNDS / 5);
 }
 
 static int64_t inner(void *argument, uint64_t begin, uint64_t end)
@@ -233,7 +233,7 @@ static int64_t nested(void *argument)
 
 TEST("loops, branches and nurseries nest in each other, and bodies may wait")
 {
-    town_all(nested, NULL, ROUNDS);
+    rig_all(nested, NULL, ROUNDS);
 }
 
 /* Fails in the lower half; the upper half waits until it is cancelled. */
@@ -259,7 +259,7 @@ static int64_t loop_fails(void *argument)
 
 TEST("a body that fails ends the loop: others are cancelled, the lowest failure is reported")
 {
-    town_all(loop_fails, NULL, ROUNDS);
+    rig_all(loop_fails, NULL, ROUNDS);
 }
 
 static int64_t one_fails(void *argument, uint64_t begin, uint64_t end)
@@ -282,7 +282,7 @@ static int64_t any_index_fails(void *argument)
 
 TEST("a failure is reported with the indices of its call, whichever task made it")
 {
-    town_all(any_index_fails, NULL, ROUNDS / 5);
+    rig_all(any_index_fails, NULL, ROUNDS / 5);
 }
 
 /* Panics. */
@@ -346,7 +346,7 @@ static int64_t panics_rise(void *argument)
 
 TEST("a panic in a call is a panic of the caller, with its message, wherever the call ran")
 {
-    town_all(panics_rise, NULL, ROUNDS);
+    rig_all(panics_rise, NULL, ROUNDS);
 }
 
 static int64_t overflows(void *argument)
@@ -379,8 +379,8 @@ static int64_t overflow_rises(void *argument)
 
 TEST("a stack overflow in a branch is an overflow of the caller, wherever the branch ran")
 {
-    TOWN_OVERFLOWS();
-    town_all(overflow_rises, NULL, ROUNDS / 5);
+    RIG_OVERFLOWS();
+    rig_all(overflow_rises, NULL, ROUNDS / 5);
 }
 
 /* Reductions. */
@@ -418,7 +418,7 @@ TEST("a sum of floating-point numbers is the same to the last bit on any number 
 {
     double known[2] = {0, 0};
     for (uint64_t i = 0; i < MANY; i++) numbers[i] = 1.0 / (double)(i + 1) * (i % 3 ? 1 : 1e9);
-    town_all(sum_into, known, ROUNDS / 5);
+    rig_all(sum_into, known, ROUNDS / 5);
     CHECK(known[0] != 0 && known[0] != known[1]);
 }
 
@@ -477,7 +477,7 @@ static int64_t in_order(void *argument)
 
 TEST("a reduction combines neighbours only, lower indices first, in values of any size")
 {
-    town_all(in_order, NULL, ROUNDS / 5);
+    rig_all(in_order, NULL, ROUNDS / 5);
 }
 
 static int64_t fold_fails(void *argument, uint64_t begin, uint64_t end, void *value)
@@ -510,7 +510,7 @@ static int64_t reduction_fails(void *argument)
 
 TEST("a fold or a combination that fails ends the reduction and is reported with its indices")
 {
-    town_all(reduction_fails, NULL, ROUNDS / 5);
+    rig_all(reduction_fails, NULL, ROUNDS / 5);
 }
 
 TEST("missing arguments are refused, and no function is called")

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops that ignore CANCELLED, and units from nothing: both end, and neighbours go on. */
-#include "town.h"
+#include "rig.h"
 
 /* Cancelled tasks that go on. */
 
@@ -36,7 +36,7 @@ static janus_status call_again(struct deaf *deaf)
     uint64_t          value = 0;
     janus_select_case chosen = {.channel = deaf->channel, .value = &value};
     switch (deaf->kind) {
-    case SLEEP: return janus_sleep(3600 * 1000 * town_ms);
+    case SLEEP: return janus_sleep(3600 * 1000 * rig_ms);
     case CHECK_IT: return janus_check();
     case CHARGE: return janus_charge(janus_price_send());
     case SEND: return janus_channel_send(deaf->channel, &value);
@@ -99,7 +99,7 @@ static int64_t cancel_deaf(void *argument)
     CHECK_EQ(janus_mutex_lock(&deaf.mutex), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, run->entry, &deaf), JANUS_OK);
-    CHECK(town_wait(&deaf.begun));
+    CHECK(rig_wait(&deaf.begun));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     janus_status ended = janus_nursery_end(&n, NULL);
     CHECK(ended == JANUS_CANCELLED || ended == JANUS_CHILD_FAILED);
@@ -113,10 +113,10 @@ static void cancel_all(janus_entry *entry, uint64_t grace_ns)
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = grace_ns));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = grace_ns));
         for (int kind = 0; kind < KINDS; kind++) {
             struct deaf_run run = {entry, kind};
-            town_do(scheduler, cancel_deaf, &run);
+            rig_do(scheduler, cancel_deaf, &run);
         }
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
@@ -129,16 +129,16 @@ TEST("a loop of any call that ignores CANCELLED ends, its defers run, and its nu
 
 TEST("with grace_ns a defer that ignores CANCELLED ends, and the next one runs")
 {
-    cancel_all(go_on_afterwards, town_ms);
+    cancel_all(go_on_afterwards, rig_ms);
 }
 
 /* In a shield a wait that began before the cancel goes on: only calls that return count. */
 TEST("with grace_ns a shield of a task that yields for ever ends")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .grace_ns = town_ms));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .grace_ns = rig_ms));
     struct deaf_run run = {go_on_shielded, YIELD};
-    town_do(scheduler, cancel_deaf, &run);
+    rig_do(scheduler, cancel_deaf, &run);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -161,7 +161,7 @@ static int64_t defer_for_ever(void *argument)
 TEST("a defer that defers itself runs at most 4096 times")
 {
     atomic_store(&deferred, 0);
-    town_run(1, defer_for_ever, NULL, 1);
+    rig_run(1, defer_for_ever, NULL, 1);
     CHECK(atomic_load(&deferred) <= 4097);
 }
 
@@ -204,7 +204,7 @@ static int64_t recharge_with_zero(void *argument)
 
 TEST("a callback that recharges with nothing is asked once, and its child ends")
 {
-    town_all(recharge_with_zero, NULL, 3);
+    rig_all(recharge_with_zero, NULL, 3);
 }
 
 static int64_t defers_run;
@@ -241,7 +241,7 @@ static int64_t multiply(void *argument)
 TEST("a task's cleanup allowance is no more than it was granted, once in its life")
 {
     defers_run = 0;
-    town_run(1, multiply, NULL, 1);
+    rig_run(1, multiply, NULL, 1);
     CHECK(defers_run <= 200);
 }
 
@@ -275,7 +275,7 @@ static int64_t charge_beside(void *argument)
 
 TEST("a price that no budget has ends the task that must pay it")
 {
-    town_all(charge_beside, NULL, 2);
+    rig_all(charge_beside, NULL, 2);
 }
 
 static int64_t make_fuel(void *argument)
@@ -301,5 +301,5 @@ static int64_t tamper(void *argument)
 
 TEST("a task that writes more into the fuel word than it was given panics")
 {
-    town_all(tamper, NULL, 2);
+    rig_all(tamper, NULL, 2);
 }

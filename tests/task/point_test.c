@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waitpoints: a wake that comes early, late, or at the same moment as something else. */
 #include "dumped.h"
-#include "town.h"
+#include "rig.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { REPEATS = TOWN_SLOW ? 5 : 50 };
+enum { REPEATS = RIG_SLOW ? 5 : 50 };
 
-static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(800) : UINT64_C(500)) * 1000000;
+static const uint64_t run_ns = (RIG_SLOW ? UINT64_C(800) : UINT64_C(500)) * 1000000;
 static const uint64_t hour = UINT64_C(3600) * 1000000000;
 
 /* One after another. */
@@ -23,7 +23,7 @@ static int64_t early(void *argument)
     for (int opener = 0; opener < 2; opener++) {
         janus_waitpoint_init(&point, (janus_waker)opener);
         CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", 0), JANUS_DEADLINE);
-        uint64_t soon = janus_now_ns() + town_ms / 4;
+        uint64_t soon = janus_now_ns() + rig_ms / 4;
         CHECK_EQ(janus_waitpoint_wait_until(&point, "nobody", soon), JANUS_DEADLINE);
         CHECK(janus_now_ns() >= soon);
         janus_waitpoint_wake(&point);
@@ -38,7 +38,7 @@ static int64_t early(void *argument)
 TEST("an opening before the wait is not lost, and a wait without one returns DEADLINE")
 {
     CHECK_EQ(early(NULL), 0); /* on a plain thread */
-    town_all(early, NULL, REPEATS);
+    rig_all(early, NULL, REPEATS);
 }
 
 struct pair {
@@ -87,12 +87,12 @@ static int64_t question(void *argument)
 
 TEST("the waiter sees what the opener wrote before the opening")
 {
-    town_all(question, NULL, REPEATS * 10);
+    rig_all(question, NULL, REPEATS * 10);
 }
 
 TEST("threads and tasks wait for each other")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < REPEATS * 10; i++) {
         struct pair   pair;
         janus_nursery n;
@@ -121,7 +121,7 @@ static int64_t second_waiter(void *argument)
     init_pair(&pair, JANUS_WAKER_TASKS);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, wait_first, &pair), JANUS_OK);
-    CHECK(town_wait(&pair.waits));
+    CHECK(rig_wait(&pair.waits));
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_waitpoint_wait(&pair.there, "the first one"), JANUS_STATE);
     janus_waitpoint_wake(&pair.there);
@@ -131,7 +131,7 @@ static int64_t second_waiter(void *argument)
 
 TEST("a second waiter at the same waitpoint is refused")
 {
-    town_run(1, second_waiter, NULL, REPEATS);
+    rig_run(1, second_waiter, NULL, REPEATS);
 }
 
 /* At the same moment. The waiter frees the waitpoint at once, so that a sanitizer finds a late
@@ -179,7 +179,7 @@ static void meet(struct post *post, uint64_t round)
 
 static int64_t meet_many(void *argument)
 {
-    uint64_t end = janus_now_ns() + town_few(run_ns);
+    uint64_t end = janus_now_ns() + rig_few(run_ns);
     for (uint64_t round = 0; janus_now_ns() < end; round++) meet(argument, round);
     return 0;
 }
@@ -199,18 +199,18 @@ static int64_t meet_task(void *argument)
 
 TEST("a task's opening at the moment of the wait is not lost, and its last touch comes before")
 {
-    town_run(1, meet_task, NULL, 1);
-    town_run(2, meet_task, NULL, 1);
+    rig_run(1, meet_task, NULL, 1);
+    rig_run(2, meet_task, NULL, 1);
 }
 
 TEST("a thread's opening at the moment of the wait is not lost, and its last touch comes before")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     struct post post = {0};
     pthread_t   thread;
     CHECK_EQ(pthread_create(&thread, NULL, open_all, &post), 0);
-    town_run(2, meet_many, &post, 1); /* a task waits */
-    CHECK_EQ(meet_many(&post), 0);    /* a thread waits */
+    rig_run(2, meet_many, &post, 1); /* a task waits */
+    CHECK_EQ(meet_many(&post), 0);   /* a thread waits */
     atomic_store(&post.stop, 1);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
@@ -225,12 +225,12 @@ static int64_t meet_once(void *argument)
 
 TEST("a scheduler may be closed as soon as the task that was woken from outside has ended")
 {
-    TOWN_REAL("a thread outside takes part");
-    uint64_t    end = janus_now_ns() + town_few(run_ns);
+    RIG_REAL("a thread outside takes part");
+    uint64_t    end = janus_now_ns() + rig_few(run_ns);
     struct post post = {0};
     pthread_t   thread;
     CHECK_EQ(pthread_create(&thread, NULL, open_all, &post), 0);
-    while (janus_now_ns() < end) town_run(2, meet_once, &post, 1);
+    while (janus_now_ns() < end) rig_run(2, meet_once, &post, 1);
     atomic_store(&post.stop, 1);
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
@@ -294,7 +294,7 @@ static int64_t contend_for_ever(void *argument)
 static int64_t cancel_contenders(void *argument)
 {
     struct contest *contest = argument;
-    uint64_t        now, end = janus_now_ns() + town_few(run_ns), last = end + town_patience;
+    uint64_t        now, end = janus_now_ns() + rig_few(run_ns), last = end + rig_patience;
     /* On a busy machine it may take longer until each outcome has come once. */
     for (uint64_t round = 0; (now = janus_now_ns()) < end ||
                              (now < last && (contest->opened == 0 || contest->cancelled == 0));
@@ -316,11 +316,11 @@ static int64_t cancel_contenders(void *argument)
 
 TEST("a wait that is opened, cancelled and late at once ends once, with OK if it was opened")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     struct contest contest = {0};
     pthread_t      thread;
     CHECK_EQ(pthread_create(&thread, NULL, open_all, &contest.post), 0);
-    town_run(4, cancel_contenders, &contest, 1);
+    rig_run(4, cancel_contenders, &contest, 1);
     atomic_store(&contest.post.stop, 1);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK(contest.opened > 0 && contest.cancelled > 0);
@@ -332,7 +332,7 @@ static int64_t wait_for_nobody(void *argument)
 {
     janus_waitpoint point;
     janus_shield    shield;
-    uint64_t        end = janus_now_ns() + town_ms;
+    uint64_t        end = janus_now_ns() + rig_ms;
     janus_waitpoint_init(&point, JANUS_WAKER_ANYBODY);
     atomic_store((atomic_int *)argument, 1);
     CHECK_EQ(janus_waitpoint_wait(&point, "nobody"), JANUS_CANCELLED); /* also when unwinding */
@@ -358,7 +358,7 @@ static int64_t cancel_waiter(void *argument)
                                                     : JANUS_CANCEL_MODE_UNWIND);
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn_with(&n, wait_for_nobody, &stage, options, NULL), JANUS_OK);
-        CHECK(town_wait(&stage));
+        CHECK(rig_wait(&stage));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
         CHECK_EQ(stage, 2);
@@ -368,7 +368,7 @@ static int64_t cancel_waiter(void *argument)
 
 TEST("a cancel ends the wait and returns, in both modes; a shield holds it off")
 {
-    town_all(cancel_waiter, NULL, REPEATS);
+    rig_all(cancel_waiter, NULL, REPEATS);
 }
 
 /* Reports about a wait. */
@@ -388,7 +388,7 @@ static void check_told(janus_scheduler *scheduler, janus_nursery *n, janus_task_
                        const char *reason)
 {
     janus_task_info info = JANUS_TASK_INFO();
-    uint64_t        limit = janus_now_ns() + town_patience;
+    uint64_t        limit = janus_now_ns() + rig_patience;
     do CHECK_EQ(janus_task_inspect(n, id, &info), JANUS_OK);
     while ((info.state != JANUS_TASK_STATE_BLOCKED || strcmp(info.wait, reason) != 0) &&
            janus_now_ns() < limit);
@@ -406,7 +406,7 @@ TEST("dumps and inspections show the reason of a wait")
     janus_nursery    n;
     janus_task_id    id;
     janus_task_info  info = JANUS_TASK_INFO();
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     init_pair(&pair, JANUS_WAKER_ANYBODY);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&n, wait_three_times, &pair, NULL, &id), JANUS_OK);
@@ -424,7 +424,7 @@ TEST("dumps and inspections show the reason of a wait")
 
 /* Deadlocks. */
 
-enum { DEPTH = TOWN_SLOW ? 30 : 6000 };
+enum { DEPTH = RIG_SLOW ? 30 : 6000 };
 
 static int64_t wait_deep(void *argument)
 {
@@ -446,8 +446,8 @@ static int64_t wait_deep(void *argument)
 
 static void run_deadlock(void *argument)
 {
-    town_run(1, wait_deep, argument, 1);
-    town_run(2, wait_deep, argument, 1);
+    rig_run(1, wait_deep, argument, 1);
+    rig_run(2, wait_deep, argument, 1);
 }
 
 TEST("a wait for tasks that all wait is reported as a deadlock, at any depth")
@@ -487,8 +487,8 @@ static int64_t wait_for_thread(void *argument)
 static void *open_later(void *argument)
 {
     struct patient *patient = argument;
-    while (atomic_load(&patient->parks) == 0) town_spin();
-    while (parks_of(patient) < atomic_load(&patient->parks)) town_spin();
+    while (atomic_load(&patient->parks) == 0) rig_spin();
+    while (parks_of(patient) < atomic_load(&patient->parks)) rig_spin();
     janus_waitpoint_wake(&patient->point);
     return NULL;
 }
@@ -499,16 +499,16 @@ static void run_patient(void *argument)
     pthread_t      thread;
     (void)argument;
     janus_waitpoint_init(&patient.point, JANUS_WAKER_ANYBODY);
-    patient.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    patient.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(pthread_create(&thread, NULL, open_later, &patient), 0);
-    town_do(patient.scheduler, wait_for_thread, &patient);
+    rig_do(patient.scheduler, wait_for_thread, &patient);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK_EQ(janus_scheduler_destroy(patient.scheduler), JANUS_OK);
 }
 
 TEST("a wait that a thread outside may end is no deadlock")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     int         status = 0;
     const char *text = harness_child(run_patient, NULL, &status);
     CHECK_EQ(status, 0);

@@ -56,7 +56,7 @@ static int64_t split_pools(void *argument)
 TEST(
     "a child gets the default or what the pool has of each component, no spawns, and the pool pays")
 {
-    town_all(split_pools, NULL, 3);
+    rig_all(split_pools, NULL, 3);
 }
 
 static int64_t service_pool(void *argument)
@@ -92,7 +92,7 @@ static int64_t service_pool(void *argument)
 TEST(
     "a service pool pays nine full children, a tenth with the rest, and an eleventh after a refund")
 {
-    town_all(service_pool, NULL, 3);
+    rig_all(service_pool, NULL, 3);
 }
 
 static int64_t lifetime(void *argument)
@@ -118,7 +118,7 @@ static int64_t lifetime(void *argument)
 /* C7, SCHED:8.1.2/2, 14.1.1/SpawnBudgetExhausted. */
 TEST("three spawns are three over the whole life of a pool: the fourth is refused for ever")
 {
-    town_all(lifetime, NULL, 3);
+    rig_all(lifetime, NULL, 3);
 }
 
 static int64_t told_share(void *argument)
@@ -137,7 +137,7 @@ static int64_t told_share(void *argument)
 
 TEST("a child with a budget of its own gets that, if the pool has it")
 {
-    town_all(told_share, NULL, 3);
+    rig_all(told_share, NULL, 3);
 }
 
 /* Nesting. */
@@ -196,7 +196,7 @@ static int64_t nested(void *argument)
 /* C5. */
 TEST("a nested pool is carved from the pool around it, which gets back what was not spent")
 {
-    town_all(nested, NULL, 5);
+    rig_all(nested, NULL, 5);
 }
 
 static int64_t leaf(void *argument) { return count_me(argument); }
@@ -240,7 +240,7 @@ static int64_t guide_tree(void *argument)
 /* C5. */
 TEST("a tree of nested nurseries works in :service, although its tasks have no spawns of their own")
 {
-    town_all(guide_tree, NULL, 5);
+    rig_all(guide_tree, NULL, 5);
 }
 
 static int64_t try_nested(void *argument)
@@ -276,9 +276,9 @@ static int64_t without_grant(void *argument)
 TEST("in :sovereign a tree of nurseries needs a capability, and without one no task starts")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
-                                           .profile = JANUS_PROFILE_SOVEREIGN),
-                   without_grant, NULL);
+        rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
+                                          .profile = JANUS_PROFILE_SOVEREIGN),
+                  without_grant, NULL);
     }
 }
 
@@ -304,7 +304,7 @@ static int64_t clamped(void *argument)
 /* C32, G:budget/service. */
 TEST("a request for a pool beyond the limit is cut to it, and `granted` says so")
 {
-    town_all(clamped, NULL, 3);
+    rig_all(clamped, NULL, 3);
 }
 
 static int64_t recharge_myself(void *argument)
@@ -327,7 +327,7 @@ static int64_t recharge_myself(void *argument)
 /* SCHED:3.2.3c, 12.1.1/recharge, C32. */
 TEST("a task recharges itself up to its limit in total, and then gets nothing")
 {
-    town_all(recharge_myself, NULL, 3);
+    rig_all(recharge_myself, NULL, 3);
     CHECK_EQ(janus_budget_recharge(janus_budget_zero()), JANUS_STATE);
 }
 
@@ -388,8 +388,8 @@ static int64_t sovereign_recharge(void *argument)
 TEST("in :sovereign a task recharges itself only under a capability with that right")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
-                                           .profile = JANUS_PROFILE_SOVEREIGN),
-                   sovereign_recharge, NULL);
+        rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 100,
+                                          .profile = JANUS_PROFILE_SOVEREIGN),
+                  sovereign_recharge, NULL);
     }
 }

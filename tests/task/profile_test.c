@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The four profiles: what each gives to tasks that ask for nothing, and what it refuses. */
-#include "guild.h"
+#include "caps.h"
 
 #include <dirent.h>
 
@@ -95,7 +95,7 @@ static int64_t tell_budget(void *argument)
 
 static void check_context(const janus_budget *each, janus_exhaustion policy)
 {
-    janus_context_info info = guild_context();
+    janus_context_info info = caps_context();
     janus_budget       got;
     janus_nursery      n;
     CHECK_EQ(info.kinds, ALL_KINDS);
@@ -149,13 +149,13 @@ static void fill_to(uint64_t max, janus_entry *entry, struct full *full)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (uint64_t i = 1; i < max; i++) CHECK_EQ(janus_spawn(&n, entry, full), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, entry, full), JANUS_TASK_LIMIT);
-    CHECK_EQ(guild_context().tasks_alive, max);
+    CHECK_EQ(caps_context().tasks_alive, max);
     CHECK_EQ(janus_spawn_with(&n, entry, full, NULL, NULL), JANUS_TASK_LIMIT);
     atomic_store(&full->gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(full->gate.arrived, max - 1);
     CHECK_EQ(full->poor, 0);
-    CHECK_EQ(guild_context().tasks_alive, 1);
+    CHECK_EQ(caps_context().tasks_alive, 1);
 }
 
 static int64_t hundred(void *argument)
@@ -291,11 +291,11 @@ TEST("supervisors recharge their children in :cluster, and in :service only with
 
 static int64_t two_grants(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_budget     pool = janus_budget_of(100, 0, 2, 0, 0);
     const janus_cap        none = {0};
-    janus_cap              spawn = guild_spawn(root, 3);
-    janus_cap              budget = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
+    janus_cap              spawn = caps_spawn(root, 3);
+    janus_cap              budget = caps_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
     (void)argument;
     for (int grants = 0; grants < 4; grants++) {
         janus_cap     may_spawn = grants & 1 ? spawn : none;
@@ -320,12 +320,12 @@ static int64_t two_grants(void *argument)
 /* SCHED:10.1/sovereign, SCHED:10.2.4, CAP:1.1.2/spawn, CAP:7.5.1, R:prof/sovereign, C31. */
 TEST("in :sovereign spawning and asking for budget are two grants, and each works alone")
 {
-    guild_all(two_grants, NULL);
+    caps_all(two_grants, NULL);
 }
 
 static int64_t empty(void *argument)
 {
-    janus_context_info info = guild_context();
+    janus_context_info info = caps_context();
     janus_nursery      n;
     (void)argument;
     CHECK_EQ(info.kinds, 0);
@@ -347,7 +347,7 @@ TEST("a task in :sovereign holds only what was granted")
     CHECK_EQ(janus_scheduler_create_with(
                  JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN), &scheduler),
              JANUS_INVALID); /* not even a yield interval */
-    guild_all(empty, NULL);
+    caps_all(empty, NULL);
 }
 
 /* C5: the Guide's tree. */
@@ -380,7 +380,7 @@ static int64_t grow(void *argument)
 static int64_t grow_with_grant(void *argument)
 {
     janus_nursery n;
-    guild_open(&n, guild_spawn(guild_root(), 100));
+    caps_open(&n, caps_spawn(caps_root(), 100));
     CHECK_EQ(grow(argument), JANUS_OK);
     return janus_nursery_end(&n, NULL);
 }
@@ -389,12 +389,12 @@ static int64_t grow_with_grant(void *argument)
 TEST("a tree of nurseries grows in :service, in :sovereign only under a capability")
 {
     struct tree tree = {.want = JANUS_OK};
-    town_all(grow, &tree, 1);
+    rig_all(grow, &tree, 1);
     CHECK_EQ(tree.leaves, 27);
     tree = (struct tree){.want = JANUS_NO_SPAWN_CAP};
-    guild_all(grow, &tree);
+    caps_all(grow, &tree);
     CHECK_EQ(tree.leaves, 0);
     tree = (struct tree){.want = JANUS_OK};
-    guild_all(grow_with_grant, &tree);
+    caps_all(grow_with_grant, &tree);
     CHECK_EQ(tree.leaves, 27);
 }

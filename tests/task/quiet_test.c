@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Measurements: memory that stays flat, an idle scheduler that does nothing, few wake-ups. */
-#include "town.h"
+#include "rig.h"
 
 #include <dirent.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ static long resident_kib(void)
     return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-enum { MILLION = TOWN_SLOW ? 20000 : 1000000 };
+enum { MILLION = RIG_SLOW ? 20000 : 1000000 };
 
 static int64_t spawn_one_by_one(void *argument)
 {
@@ -30,14 +30,14 @@ static int64_t spawn_one_by_one(void *argument)
     long          before = 0;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < (int)town_few(MILLION); i++) {
-        if (i == (int)town_few(MILLION / 10)) before = resident_kib();
+    for (int i = 0; i < (int)rig_few(MILLION); i++) {
+        if (i == (int)rig_few(MILLION / 10)) before = resident_kib();
         CHECK_EQ(janus_spawn(&n, count_me, count), JANUS_OK);
         while (atomic_load(count) <= i) CHECK_EQ(janus_yield(), JANUS_OK);
     }
     long after = resident_kib();
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK(after - before < (TOWN_SLOW ? 16384 : 1024));
+    CHECK(after - before < (RIG_SLOW ? 16384 : 1024));
     return 0;
 }
 
@@ -48,8 +48,8 @@ TEST("a million children one after another in one nursery need no more memory th
 #endif
     for (uint32_t workers = 1; workers <= 2; workers++) {
         atomic_int count = 0;
-        town_run(workers, spawn_one_by_one, &count, 1);
-        CHECK_EQ(count, (int)town_few(MILLION));
+        rig_run(workers, spawn_one_by_one, &count, 1);
+        CHECK_EQ(count, (int)rig_few(MILLION));
     }
 }
 
@@ -59,15 +59,15 @@ static int64_t join_one_by_one(void *argument)
     long          before = 0;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < (int)town_few(MILLION / 5); i++) {
+    for (int i = 0; i < (int)rig_few(MILLION / 5); i++) {
         janus_task_id id;
-        if (i == (int)town_few(MILLION / 50)) before = resident_kib();
+        if (i == (int)rig_few(MILLION / 50)) before = resident_kib();
         CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &id), JANUS_OK);
         CHECK_EQ(janus_join(&n, id, NULL), JANUS_OK);
     }
     long after = resident_kib();
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK(after - before < (TOWN_SLOW ? 16384 : 1024));
+    CHECK(after - before < (RIG_SLOW ? 16384 : 1024));
     return 0;
 }
 
@@ -76,7 +76,7 @@ TEST("joined children leave no memory behind")
 #if JRT_TSAN
     SKIP("ThreadSanitizer's own memory grows with what it has seen");
 #endif
-    town_run(1, join_one_by_one, NULL, 1);
+    rig_run(1, join_one_by_one, NULL, 1);
 }
 
 /* Idle. */
@@ -143,7 +143,7 @@ static int64_t some_work(void *argument)
 /* A second without work: measured, not waited for. */
 static void check_quiet(int workers)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     int      calm = 0;
     while (calm < 3 && janus_now_ns() < limit)
         calm = look_at_all().asleep == workers ? calm + 1 : 0;
@@ -155,15 +155,15 @@ static void check_quiet(int workers)
     cpu = cpu_ns() - cpu;
     struct quiet after = look_at_all();
     CHECK_EQ(after.switches, before.switches);
-    if (!TOWN_SLOW) CHECK(cpu < town_ms);
+    if (!RIG_SLOW) CHECK(cpu < rig_ms);
 }
 
 TEST("idle workers are not switched to once in a second and use no time")
 {
-    TOWN_REAL("threads of the system are looked at");
+    RIG_REAL("threads of the system are looked at");
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-        for (int i = 0; i < 10; i++) town_do(scheduler, some_work, NULL);
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        for (int i = 0; i < 10; i++) rig_do(scheduler, some_work, NULL);
         check_quiet((int)workers);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
@@ -171,13 +171,13 @@ TEST("idle workers are not switched to once in a second and use no time")
 
 TEST("workers whose tasks all wait for a far deadline use no time")
 {
-    TOWN_REAL("threads of the system are looked at");
+    RIG_REAL("threads of the system are looked at");
     atomic_int       asleep = 0;
     janus_nursery    n;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&n, sleep_an_hour, &asleep), JANUS_OK);
-    while (atomic_load(&asleep) < 50) town_spin();
+    while (atomic_load(&asleep) < 50) rig_spin();
     check_quiet(2);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
@@ -199,22 +199,22 @@ static int64_t hold_with_queue(void *argument)
 
 TEST("without stealing a worker does not look at another's queue")
 {
-    TOWN_REAL("threads of the system are looked at");
-    if (TOWN_SLOW) SKIP("measures time");
+    RIG_REAL("threads of the system are looked at");
+    if (RIG_SLOW) SKIP("measures time");
     struct gate      gate = {0};
     janus_nursery    n;
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .no_stealing = true));
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .no_stealing = true));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, hold_with_queue, &gate), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) town_spin();
+    while (!atomic_load(&gate.arrived)) rig_spin();
     uint64_t cpu = cpu_ns();
     CHECK_EQ(poll(NULL, 0, 100), 0);
     cpu = cpu_ns() - cpu;
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
-    CHECK(cpu < 30 * town_ms);
+    CHECK(cpu < 30 * rig_ms);
 }
 
 /* Wake-ups. */
@@ -222,13 +222,13 @@ TEST("without stealing a worker does not look at another's queue")
 static int64_t nap(void *argument)
 {
     (void)argument;
-    return janus_sleep(10 * town_ms);
+    return janus_sleep(10 * rig_ms);
 }
 
 TEST("a thread that waits for a nursery is woken at most twice")
 {
-    TOWN_REAL("threads of the system are looked at");
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    RIG_REAL("threads of the system are looked at");
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < 5; i++) {
         struct rusage before, after;
         janus_nursery n;

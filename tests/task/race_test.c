@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Two events at the same moment: wakes that come late, cancels that hit a wait of another kind. */
-#include "town.h"
+#include "rig.h"
 
 #include <pthread.h>
 
 enum { CROWD = 16 };
 
-static const uint64_t run_ns = (TOWN_SLOW ? UINT64_C(1000) : UINT64_C(600)) * 1000000;
+static const uint64_t run_ns = (RIG_SLOW ? UINT64_C(1000) : UINT64_C(600)) * 1000000;
 
 static int64_t give_back(void *argument) { return *(int64_t *)argument; }
 
@@ -30,7 +30,7 @@ static int64_t change_waits(void *argument)
 
 static int64_t cancel_changers(void *argument)
 {
-    uint64_t end = janus_now_ns() + town_few(run_ns);
+    uint64_t end = janus_now_ns() + rig_few(run_ns);
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < end; round++) {
         janus_nursery n;
@@ -45,7 +45,7 @@ static int64_t cancel_changers(void *argument)
 
 TEST("a cancel ends neither a shielded wait nor a blocking call, however close it comes")
 {
-    town_run(4, cancel_changers, NULL, 1);
+    rig_run(4, cancel_changers, NULL, 1);
 }
 
 /* A child's end wakes its joiner; the joiner was cancelled and already waits for something else. */
@@ -80,7 +80,7 @@ static int64_t join_then_sleep(void *argument)
 
 static int64_t cancel_joiners(void *argument)
 {
-    uint64_t end = janus_now_ns() + town_few(run_ns);
+    uint64_t end = janus_now_ns() + rig_few(run_ns);
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < end; round++) {
         janus_nursery n;
@@ -95,7 +95,7 @@ static int64_t cancel_joiners(void *argument)
 
 TEST("the end of a child never wakes a joiner that waits for something else by now")
 {
-    town_run(4, cancel_joiners, NULL, 1);
+    rig_run(4, cancel_joiners, NULL, 1);
 }
 
 /* A blocking call ends, or a thread begins to wait, at the moment the last worker lies down. */
@@ -124,9 +124,9 @@ static int64_t join_callers(void *argument)
 static void run_callers(void *argument)
 {
     (void)argument;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
-    uint64_t         end = janus_now_ns() + town_few(run_ns);
-    while (janus_now_ns() < end) town_do(scheduler, join_callers, NULL);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4));
+    uint64_t         end = janus_now_ns() + rig_few(run_ns);
+    while (janus_now_ns() < end) rig_do(scheduler, join_callers, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -170,15 +170,15 @@ static void *spawn_until_closed(void *argument)
 
 TEST("stopping a scheduler while a thread starts tasks loses none")
 {
-    TOWN_REAL("a thread outside takes part");
-    uint64_t end = janus_now_ns() + town_few(run_ns);
+    RIG_REAL("a thread outside takes part");
+    uint64_t end = janus_now_ns() + rig_few(run_ns);
     while (janus_now_ns() < end) {
         pthread_t         thread;
         struct spawner    spawner = {0};
         janus_worker_info stats = JANUS_WORKER_INFO();
-        spawner.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        spawner.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         CHECK_EQ(pthread_create(&thread, NULL, spawn_until_closed, &spawner), 0);
-        while (!atomic_load(&spawner.started)) town_spin();
+        while (!atomic_load(&spawner.started)) rig_spin();
         CHECK_EQ(janus_scheduler_stop(spawner.scheduler), JANUS_OK);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(janus_worker_inspect(spawner.scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
@@ -223,7 +223,7 @@ static int64_t eight_cancel(void *argument)
 
 TEST("if eight tasks cancel at once, exactly one succeeds")
 {
-    town_run(8, eight_cancel, NULL, TOWN_SLOW ? 20 : 300);
+    rig_run(8, eight_cancel, NULL, RIG_SLOW ? 20 : 300);
 }
 
 /* A task that once got CANCELLED always gets it, while others are cancelled, so that it has to look
@@ -248,7 +248,7 @@ static int64_t cancel_others(void *argument)
 static int64_t look_again(void *argument)
 {
     struct sticky *sticky = argument;
-    uint64_t       limit = janus_now_ns() + town_patience;
+    uint64_t       limit = janus_now_ns() + rig_patience;
     for (uint64_t i = 0; !janus_cancelled() && janus_now_ns() < limit; i++) {
         if (i % 16 == 0 && janus_yield() != JANUS_OK) break;
     }
@@ -260,7 +260,7 @@ static int64_t look_again(void *argument)
 
 static int64_t cancel_lookers(void *argument)
 {
-    uint64_t      end = janus_now_ns() + town_few(run_ns);
+    uint64_t      end = janus_now_ns() + rig_few(run_ns);
     struct sticky sticky = {0};
     janus_nursery m;
     (void)argument;
@@ -281,8 +281,8 @@ static int64_t cancel_lookers(void *argument)
 
 TEST("a task that once got CANCELLED always gets it")
 {
-    town_run(4, cancel_lookers, NULL, 1);
-    town_run(8, cancel_lookers, NULL, 1);
+    rig_run(4, cancel_lookers, NULL, 1);
+    rig_run(8, cancel_lookers, NULL, 1);
 }
 
 /* Children look up through a nursery while its owner writes its own marks. */
@@ -295,7 +295,7 @@ struct marks {
 static int64_t cancel_and_look(void *argument)
 {
     struct marks *marks = argument;
-    for (uint64_t i = 0; i < town_few(200); i++) {
+    for (uint64_t i = 0; i < rig_few(200); i++) {
         janus_nursery own;
         CHECK_EQ(janus_nursery_open(&own, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_cancel(&own), JANUS_OK);
@@ -335,5 +335,5 @@ static int64_t write_marks(void *argument)
 
 TEST("children look up while the owner moves deadlines, binds tokens and divides calls")
 {
-    town_all(write_marks, NULL, 4);
+    rig_all(write_marks, NULL, 4);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Raw fibers that a task resumes, and that call the scheduler from inside. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static janus_fiber *make_fiber(janus_entry *entry, void *argument)
 static void with_pool(uint32_t workers, janus_entry *entry, int times)
 {
     CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
-    town_run(workers, entry, NULL, times);
+    rig_run(workers, entry, NULL, times);
     CHECK_EQ(janus_fiber_pool_destroy(pool), JANUS_OK);
 }
 
@@ -32,8 +32,8 @@ struct move {
 static int64_t hold_until_moved(void *argument)
 {
     struct move *move = argument;
-    if (town_place() != move->home) return 0;
-    while (!atomic_load(&move->moved)) town_spin();
+    if (rig_place() != move->home) return 0;
+    while (!atomic_load(&move->moved)) rig_spin();
     return 0;
 }
 
@@ -41,13 +41,13 @@ static int64_t yield_until_moved(void *argument)
 {
     struct move  *move = argument;
     janus_nursery n;
-    move->home = town_place();
+    move->home = rig_place();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < 1000 && town_place() == move->home; i++) {
+    for (int i = 0; i < 1000 && rig_place() == move->home; i++) {
         CHECK_EQ(janus_spawn(&n, hold_until_moved, move), JANUS_OK);
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
-    CHECK(town_place() != move->home);
+    CHECK(rig_place() != move->home);
     atomic_store(&move->moved, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 5;
@@ -94,7 +94,7 @@ static int64_t force_a_move(void *argument)
 
 TEST("a fiber inside a task may yield to the scheduler and go on in another thread")
 {
-    with_pool(2, force_a_move, TOWN_SLOW ? 20 : 200);
+    with_pool(2, force_a_move, RIG_SLOW ? 20 : 200);
 }
 
 /* Many at once. */
@@ -140,12 +140,12 @@ static int64_t many_with_fibers(void *argument)
 
 TEST("fibers of several tasks on one worker each return to their own task")
 {
-    with_pool(1, many_with_fibers, TOWN_SLOW ? 5 : 50);
+    with_pool(1, many_with_fibers, RIG_SLOW ? 5 : 50);
 }
 
 TEST("fibers of several tasks on several workers each return to their own task")
 {
-    with_pool(4, many_with_fibers, TOWN_SLOW ? 5 : 50);
+    with_pool(4, many_with_fibers, RIG_SLOW ? 5 : 50);
 }
 
 /* Ends. */
@@ -245,6 +245,6 @@ static int64_t unwind_from_fiber(void *argument)
 TEST("a task unwound from inside a fiber leaves its worker in no fiber")
 {
     CHECK_EQ(janus_fiber_pool_create(NULL, &pool), JANUS_OK);
-    town_run(1, unwind_from_fiber, NULL, 1);
+    rig_run(1, unwind_from_fiber, NULL, 1);
     /* The fiber stays in the middle of its call for ever: the pool cannot be destroyed. */
 }

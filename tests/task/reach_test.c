@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* How far up cancels reach: what a nursery that was found clean may conclude later. */
 #include "base/rng.h"
+#include "rig.h"
 #include "task/reach.h"
-#include "town.h"
 
 #include <pthread.h>
 

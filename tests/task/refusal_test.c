@@ -4,7 +4,7 @@
  * in a simulated world. Each time the world refuses another of the things that the call asks for.
  */
 #include "plat/world.h"
-#include "town.h"
+#include "rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -357,7 +357,7 @@ static void row_late(struct attempt *attempt)
 {
     uint64_t      value = 1;
     janus_channel channel = channel_of(1, JANUS_OVERFLOW_BLOCK);
-    uint64_t      soon = janus_now_ns() + town_ms;
+    uint64_t      soon = janus_now_ns() + rig_ms;
     janus_status  status = ATTEMPT(attempt, janus_channel_recv_until(channel, &value, soon));
     CHECK(status == JANUS_DEADLINE || status == JANUS_NO_MEMORY);
 }
@@ -370,7 +370,7 @@ static void row_select(struct attempt *attempt)
         cases[i] = janus_case_recv(channel_of(1, JANUS_OVERFLOW_BLOCK), &values[i]);
     }
     CHECK_EQ(ATTEMPT(attempt, janus_try_select(cases, CASES, NULL)), JANUS_WOULD_WAIT);
-    uint64_t     soon = janus_now_ns() + town_ms;
+    uint64_t     soon = janus_now_ns() + rig_ms;
     janus_status status = ATTEMPT(attempt, janus_select_until(cases, CASES, NULL, soon));
     CHECK(status == JANUS_DEADLINE || status == JANUS_NO_MEMORY);
 }
@@ -501,8 +501,8 @@ static int64_t attempt_all(void *argument)
 static void attempt_with(const janus_budget *budget)
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 5));
-    town_do(scheduler, attempt_all, (void *)budget);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 5));
+    rig_do(scheduler, attempt_all, (void *)budget);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -583,8 +583,8 @@ static int64_t charge_without_books(void *argument)
 static void in_world(janus_entry *entry)
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 5));
-    town_do(scheduler, entry, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 5));
+    rig_do(scheduler, entry, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 

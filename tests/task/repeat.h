@@ -66,7 +66,7 @@ static inline double repeat_share(const struct repeat_call *call, const struct r
                                   struct things *things)
 {
     struct repeat_pair pair = {call, kit, things};
-    janus_scheduler   *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler   *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     double             share = beside_share(scheduler, repeat_one, &pair, repeat_window_ns);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     return share;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Nurseries with a limit at which spawns wait. */
-#include "town.h"
+#include "rig.h"
 
 #include <pthread.h>
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 5 : 50 };
+enum { REPEATS = RIG_SLOW ? 5 : 50 };
 
 #define WAIT_AT(limit)                                                                             \
     JANUS_NURSERY_OPTIONS(.max_children = (limit), .when_full = JANUS_WHEN_FULL_WAIT)
@@ -44,12 +44,12 @@ static int64_t spawn_many(void *argument)
 
 TEST("a spawn into a full nursery waits for room, and the limit is never exceeded")
 {
-    town_all(spawn_many, NULL, REPEATS);
+    rig_all(spawn_many, NULL, REPEATS);
 }
 
 TEST("a plain thread waits for room too")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < REPEATS; i++) {
         struct limit  limit = {.max = 2};
         janus_nursery n;
@@ -61,10 +61,38 @@ TEST("a plain thread waits for room too")
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
+static int64_t run_and_tell(void *argument)
+{
+    atomic_store((atomic_int *)argument, 1);
+    return 0;
+}
+
+/* A child that the joiner sees end on another worker. */
+static int64_t join_and_spawn_again(void *argument)
+{
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.max_children = 1)), JANUS_OK);
+    for (uint64_t i = 0; i < rig_few(RIG_SLOW ? 100 : 2000); i++) {
+        janus_task_id child;
+        atomic_int    ran = 0;
+        CHECK_EQ(janus_spawn_with(&n, run_and_tell, &ran, NULL, &child), JANUS_OK);
+        for (int k = 0; k < 1000 && atomic_load(&ran) == 0; k++) rig_spin();
+        CHECK_EQ(janus_join(&n, child, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("when a join returns, the nursery has room for another child")
+{
+    rig_all(join_and_spawn_again, NULL, 1);
+}
+
 TEST("when_full has two valid values, and a nursery without a limit never waits")
 {
     janus_nursery    n;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, JANUS_NURSERY_OPTIONS(.when_full = 2)),
              JANUS_INVALID);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, WAIT_AT(0)), JANUS_OK);
@@ -136,7 +164,7 @@ static void open_full(struct queue *queue)
     CHECK_EQ(janus_nursery_open(&queue->nursery, WAIT_AT(2)), JANUS_OK);
     CHECK_EQ(janus_spawn(&queue->nursery, at_gate, &queue->gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&queue->nursery, captain, queue), JANUS_OK);
-    CHECK(town_wait(&queue->ready));
+    CHECK(rig_wait(&queue->ready));
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(queue->turn, 0);
 }
@@ -147,7 +175,7 @@ static int64_t in_order(void *argument)
     (void)argument;
     open_full(&queue);
     atomic_store(&queue.gate.open, 1);
-    CHECK(town_wait(&queue.ended));
+    CHECK(rig_wait(&queue.ended));
     CHECK_EQ(janus_nursery_end(&queue.nursery, NULL), JANUS_OK);
     for (int i = 0; i < HELPERS; i++) CHECK_EQ(queue.order[i], i);
     return 0;
@@ -155,7 +183,7 @@ static int64_t in_order(void *argument)
 
 TEST("spawners that wait for room get it in the order of their arrival")
 {
-    town_run(1, in_order, NULL, 20);
+    rig_run(1, in_order, NULL, 20);
 }
 
 /* Refused while they wait. */
@@ -168,7 +196,7 @@ static int64_t cancel_waiters(void *argument)
     open_full(&queue);
     CHECK_EQ(janus_token_cancel(queue.stop, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
     janus_token_release(queue.stop);
-    CHECK(town_wait(&queue.ended));
+    CHECK(rig_wait(&queue.ended));
     CHECK_EQ(janus_nursery_state_of(&queue.nursery), JANUS_NURSERY_STATE_OPEN);
     for (int i = 0; i < 9; i++) CHECK_EQ(janus_spawn(&queue.nursery, nothing, NULL), JANUS_OK);
     atomic_store(&queue.gate.open, 1);
@@ -179,7 +207,7 @@ static int64_t cancel_waiters(void *argument)
 
 TEST("a task that is cancelled while it waits for room starts nothing and takes no room")
 {
-    town_run(1, cancel_waiters, NULL, 20);
+    rig_run(1, cancel_waiters, NULL, 20);
 }
 
 static int64_t close_on_waiters(void *argument)
@@ -191,7 +219,7 @@ static int64_t close_on_waiters(void *argument)
     open_full(&queue);
     janus_nursery *n = &queue.nursery;
     CHECK_EQ(cancel ? janus_nursery_cancel(n) : janus_nursery_close(n), JANUS_OK);
-    CHECK(town_wait(&queue.ended));
+    CHECK(rig_wait(&queue.ended));
     atomic_store(&queue.gate.open, 1);
     CHECK_EQ(janus_nursery_end(n, NULL), cancel ? JANUS_CANCELLED : JANUS_OK);
     CHECK_EQ(queue.turn, 0);
@@ -200,13 +228,13 @@ static int64_t close_on_waiters(void *argument)
 
 TEST("spawners that wait for room are refused when the nursery is closed")
 {
-    town_run(1, close_on_waiters, "close", 20);
+    rig_run(1, close_on_waiters, "close", 20);
 }
 
 TEST("spawners that wait for room are refused when the nursery is cancelled, even in a shield")
 {
-    town_run(1, close_on_waiters, "cancel", 20);
-    town_run(1, close_on_waiters, "shielded", 20);
+    rig_run(1, close_on_waiters, "cancel", 20);
+    rig_run(1, close_on_waiters, "shielded", 20);
 }
 
 struct owner {
@@ -228,13 +256,13 @@ static void *spawn_when_full(void *argument)
 
 TEST("a thread that waits for room is refused when the scheduler stops")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     for (int i = 0; i < 10; i++) {
         struct owner owner = {.status = JANUS_OK};
         pthread_t    thread;
-        owner.scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        owner.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
         CHECK_EQ(pthread_create(&thread, NULL, spawn_when_full, &owner), 0);
-        while (!atomic_load(&owner.full)) town_spin();
+        while (!atomic_load(&owner.full)) rig_spin();
         CHECK_EQ(janus_scheduler_stop(owner.scheduler), JANUS_OK);
         CHECK_EQ(pthread_join(thread, NULL), 0);
         CHECK_EQ(owner.status, JANUS_CLOSED);
@@ -261,7 +289,7 @@ static int64_t call_that_spawns(void *argument)
     return 0;
 }
 
-TEST("a thread that does not own the nursery is refused") { town_all(call_that_spawns, NULL, 5); }
+TEST("a thread that does not own the nursery is refused") { rig_all(call_that_spawns, NULL, 5); }
 
 /* Children that wait for each other's end. */
 
@@ -300,8 +328,8 @@ static int64_t start_siblings(void *argument)
 static void run_siblings(void *argument)
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-        town_do(scheduler, start_siblings, argument);
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        rig_do(scheduler, start_siblings, argument);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
@@ -380,7 +408,7 @@ static void fill_up(janus_nursery *n, uint32_t limit)
 
 static int64_t weather(void *argument)
 {
-    uint64_t last = janus_now_ns() + town_few((TOWN_SLOW ? 1500 : 800) * town_ms);
+    uint64_t last = janus_now_ns() + rig_few((RIG_SLOW ? 1500 : 800) * rig_ms);
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < last; round++) {
         janus_nursery n;
@@ -389,7 +417,7 @@ static int64_t weather(void *argument)
         CHECK_EQ(janus_nursery_open(&n, WAIT_AT(3)), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, storm_captain, &storm), JANUS_OK);
         for (int i = 0; i < 20 && round % 3 == 0; i++) JANUS_IGNORE(janus_spawn(&n, nothing, NULL));
-        CHECK(town_wait(&storm.over));
+        CHECK(rig_wait(&storm.over));
         if (!storm.whole) fill_up(&n, 3);
         CHECK_EQ(janus_nursery_end(&n, NULL), storm.whole ? JANUS_CANCELLED : JANUS_OK);
         CHECK_EQ(storm.limit.alive, 0);
@@ -399,5 +427,5 @@ static int64_t weather(void *argument)
 
 TEST("room is neither lost nor given twice while waiters are cancelled and the nursery closes")
 {
-    town_run(4, weather, NULL, 1);
+    rig_run(4, weather, NULL, 1);
 }

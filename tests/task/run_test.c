@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The result of a run, read after the run. */
-#include "town.h"
+#include "rig.h"
 
 #include <janusrt/sync.h>
 #include <stdio.h>
@@ -146,7 +146,7 @@ static int64_t crowd(void *argument)
 
 TEST("if many tasks fail at once, the result describes one of them completely and counts all")
 {
-    for (unsigned i = 0; i < town_few(200); i++) {
+    for (unsigned i = 0; i < rig_few(200); i++) {
         char words[32];
         CHECK_EQ(run(8, crowd, NULL), JANUS_CHILD_FAILED);
         CHECK_EQ(result.failures, CROWD + 1);

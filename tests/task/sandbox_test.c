@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The documents' example programs with capabilities, in C; and the scope of a capability. */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 
@@ -18,7 +18,7 @@ static void worker(janus_cap cap)
 {
     janus_budget  got = janus_budget_zero();
     janus_nursery n;
-    guild_open(&n, cap);
+    caps_open(&n, cap);
     CHECK_EQ(janus_spawn(&n, tell_budget, &got), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(got.ops, 10000);
@@ -30,14 +30,14 @@ static int64_t example_main(void *argument)
     const janus_cap_limits limits = {
         .spawn = {.max_tasks = 50, .task_budget = JANUS_BUDGET(.ops = 10000, .memory = 1 << 20)}};
     (void)argument;
-    worker(guild_mint(guild_root(), JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits));
+    worker(caps_mint(caps_root(), JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits));
     return 0;
 }
 
 /* CAP:7.5.2, C31: passing within a module is no delegation. */
 TEST("a function that was passed a capability spawns with that capability's budget")
 {
-    guild_all(example_main, NULL);
+    caps_all(example_main, NULL);
 }
 
 /* CAP:3.4. */
@@ -56,7 +56,7 @@ static void two_tasks(const janus_nursery_options *options)
 static int64_t sovereign_worker(void *argument)
 {
     (void)argument;
-    two_tasks(JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(guild_root(), 2)));
+    two_tasks(JANUS_NURSERY_OPTIONS(.spawn_cap = caps_spawn(caps_root(), 2)));
     return 0;
 }
 
@@ -68,7 +68,7 @@ static int64_t service_main(void *argument)
 }
 
 /* CAP:3.4/ex1. */
-TEST("a worker with a spawn capability starts two tasks") { guild_all(sovereign_worker, NULL); }
+TEST("a worker with a spawn capability starts two tasks") { caps_all(sovereign_worker, NULL); }
 
 /* CAP:3.4/ex2. */
 TEST("in :service two tasks start without a capability")
@@ -118,7 +118,7 @@ static int64_t run_plugin(const janus_authority *root, struct plugin *plugin, co
     janus_nursery    n;
     CHECK_EQ(janus_cap_inspect(cap, &info), JANUS_OK);
     limits.spawn.task_budget = without_syscalls(janus_budget_limits_to_budget(&info.limits.budget));
-    janus_cap restricted = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap restricted = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = restricted, .scope = true)),
              JANUS_OK);
     CHECK(janus_budget_equal(janus_budget_get_current(), limits.spawn.task_budget));
@@ -131,14 +131,14 @@ static int64_t run_plugin(const janus_authority *root, struct plugin *plugin, co
 
 static int64_t host(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits trusted = {.budget = {.cpu_budget = 1000000,
                                                  .spawn_limit = 100,
                                                  .memory_budget = 100 << 20,
                                                  .syscall_budget = 1000}};
     struct plugin          plugin = {.process = plugin_process};
     (void)argument;
-    janus_cap cap = guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &trusted);
+    janus_cap cap = caps_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &trusted);
     CHECK_EQ(run_plugin(root, &plugin, "input data", cap), 10);
     CHECK_EQ(plugin.denied_io, 1);
     CHECK_EQ(plugin.denied_spawns, 1);
@@ -148,7 +148,7 @@ static int64_t host(void *argument)
 /* CAP:14.3, C37. */
 TEST("a plugin in a sandbox has ten tasks, no system calls, and returns its result")
 {
-    guild_all(host, NULL);
+    caps_all(host, NULL);
 }
 
 /* C37: charges in the block are the capability's. */
@@ -173,13 +173,13 @@ struct host_of {
 static int64_t wait_then_read(void *argument)
 {
     struct host_of *of = argument;
-    CHECK(town_wait(&of->ready));
+    CHECK(rig_wait(&of->ready));
     return read_a_file(&of->cap);
 }
 
 static int64_t watch_plugin(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {10, {.ops = 5000, .memory = 4096}}};
     struct host_of         of = {.ready = 0};
     janus_nursery          n;
@@ -187,7 +187,7 @@ static int64_t watch_plugin(void *argument)
     janus_failure          failure;
     janus_task_id          child;
     (void)argument;
-    guild_open(&n, guild_spawn(root, 50));
+    caps_open(&n, caps_spawn(root, 50));
     CHECK_EQ(janus_spawn_with(&n, wait_then_read, &of, NULL, &child), JANUS_OK);
     CHECK_EQ(janus_cap_mint(root, child,
                             JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
@@ -207,14 +207,14 @@ static int64_t watch_plugin(void *argument)
 /* C37. */
 TEST("input and output inside the block of a sandbox exhausts syscalls")
 {
-    guild_all(watch_plugin, NULL);
+    caps_all(watch_plugin, NULL);
 }
 
 static int64_t bad_scopes(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {1, janus_budget_default()}};
-    janus_cap     tasks = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
+    janus_cap     tasks = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
     janus_budget  before = janus_budget_get_current();
     janus_nursery n;
     (void)argument;
@@ -222,7 +222,7 @@ static int64_t bad_scopes(void *argument)
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = tasks, .scope = true)),
              JANUS_CAP_RIGHT);
     CHECK(janus_budget_equal(janus_budget_get_current(), before));
-    CHECK_EQ(guild_context().kinds, 0);
+    CHECK_EQ(caps_context().kinds, 0);
     return 0;
 }
 
@@ -231,7 +231,7 @@ static int64_t open_for_ever(void *argument)
 {
     struct host_of *of = argument;
     janus_nursery   n;
-    CHECK(town_wait(&of->ready));
+    CHECK(rig_wait(&of->ready));
     atomic_store(&of->ready, 2);
     while (janus_yield() == JANUS_OK) continue;
     for (;;) {
@@ -244,13 +244,13 @@ static int64_t open_for_ever(void *argument)
 
 static int64_t cancel_plugin(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {10, janus_budget_default()}};
     struct host_of         of = {.ready = 0};
     janus_nursery          n;
     janus_task_id          child;
     (void)argument;
-    guild_open(&n, guild_spawn(root, 50));
+    caps_open(&n, caps_spawn(root, 50));
     CHECK_EQ(janus_spawn_with(&n, open_for_ever, &of, NULL, &child), JANUS_OK);
     CHECK_EQ(janus_cap_mint(root, child,
                             JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
@@ -267,14 +267,14 @@ static int64_t cancel_plugin(void *argument)
 /* C37; an armed timer on its stack would outlive it, and the scheduler would not close. */
 TEST("a cancelled task that opens sandboxes with a deadline for ever leaves no timer behind")
 {
-    guild_all(cancel_plugin, NULL);
+    caps_all(cancel_plugin, NULL);
 }
 
 static int64_t recharge_in_scopes(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              spawn = guild_spawn(root, 1);
-    janus_cap              budget = guild_budget(root, JANUS_RIGHTS_ALL, 100, 0);
+    const janus_authority *root = caps_root();
+    janus_cap              spawn = caps_spawn(root, 1);
+    janus_cap              budget = caps_budget(root, JANUS_RIGHTS_ALL, 100, 0);
     uint64_t               got = 0;
     (void)argument;
     for (int i = 0; i < 5; i++) {
@@ -294,11 +294,11 @@ static int64_t recharge_in_scopes(void *argument)
 /* C37, CAP:4.2.1/recharge. */
 TEST("a task that enters one sandbox after another does not get a capability's limit twice")
 {
-    guild_all(recharge_in_scopes, NULL);
+    caps_all(recharge_in_scopes, NULL);
 }
 
 /* C37; on any error nothing happened. */
-TEST("a refused sandbox leaves the task's budget unchanged") { guild_all(bad_scopes, NULL); }
+TEST("a refused sandbox leaves the task's budget unchanged") { caps_all(bad_scopes, NULL); }
 
 /* The plugin cannot help itself to more. */
 
@@ -323,12 +323,12 @@ static int64_t break_out(void *argument)
 
 static int64_t host_hostile(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {10, {.ops = 50000, .memory = 4096}}};
-    janus_cap              ours = guild_spawn(root, 1000);
+    janus_cap              ours = caps_spawn(root, 1000);
     janus_nursery          n;
     (void)argument;
-    guild_open(&n, guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits));
+    caps_open(&n, caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits));
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, break_out, &ours), JANUS_OK);
     return janus_nursery_end(&n, NULL);
 }
@@ -336,7 +336,7 @@ static int64_t host_hostile(void *argument)
 /* SCHED:15.1.2, CAP:12.2.1/pass. */
 TEST("a task in a sandbox that knows its host's handles gets nothing out of them")
 {
-    guild_all(host_hostile, NULL);
+    caps_all(host_hostile, NULL);
 }
 
 /* C46. */
@@ -384,5 +384,5 @@ static int64_t family(void *argument)
 /* SCHED:15.2.2, C46. */
 TEST("only the owner of a child's nursery gets the child's result, and only through that nursery")
 {
-    town_all(family, NULL, 5);
+    rig_all(family, NULL, 5);
 }

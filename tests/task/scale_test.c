@@ -3,7 +3,7 @@
  * Speed and size. Times are CPU time of the measuring thread, the best of some rounds, so that a
  * busy machine changes nothing. The bounds are those of the requirements.
  */
-#include "town.h"
+#include "rig.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 
 #define OPTIMISED_ONLY()                                                                           \
     do {                                                                                           \
-        TOWN_REAL("CPU time and memory of the system are measured");                               \
-        if (TOWN_SLOW || JRT_DEBUG) SKIP("only optimised builds are measured");                    \
+        RIG_REAL("CPU time and memory of the system are measured");                                \
+        if (RIG_SLOW || JRT_DEBUG) SKIP("only optimised builds are measured");                     \
     } while (0)
 
 enum { ROUNDS = 5, MOST_NS = 1000 };
@@ -81,7 +81,7 @@ TEST("one worker starts, runs and ends more than a million tasks in a second of 
 {
     uint64_t best = UINT64_MAX;
     OPTIMISED_ONLY();
-    town_run(1, spawn_batches, &best, 1);
+    rig_run(1, spawn_batches, &best, 1);
     printf("# %llu ns\n", (unsigned long long)best);
     CHECK(best < MOST_NS);
 }
@@ -128,7 +128,7 @@ TEST("a task that waits costs less than 16 KiB of memory, its stack and page tab
 {
     size_t bytes = 0;
     OPTIMISED_ONLY();
-    town_run(2, park_crowd, &bytes, 1);
+    rig_run(2, park_crowd, &bytes, 1);
     printf("# %zu bytes\n", bytes);
     CHECK(bytes > 0 && bytes < 16 * 1024);
 }

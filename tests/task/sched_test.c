@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Schedulers: numbers of workers, stealing, stacks, identities, statistics, and idleness. */
 #include "plat/cpus.h"
+#include "rig.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/work.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { BATCH = TOWN_SLOW ? 300 : 3000 };
+enum { BATCH = RIG_SLOW ? 300 : 3000 };
 
 static janus_worker_info books(const janus_scheduler *scheduler)
 {
@@ -49,9 +49,9 @@ TEST("1, 2, 7, 64 and 300 workers run a batch")
 {
     static const uint32_t counts[] = {1, 2, 7, 64, 300};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i]));
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = counts[i]));
         CHECK_EQ(janus_scheduler_worker_count(scheduler), counts[i]);
-        town_do(scheduler, batch, NULL);
+        rig_do(scheduler, batch, NULL);
         janus_worker_info one = JANUS_WORKER_INFO();
         CHECK_EQ(janus_worker_inspect(scheduler, counts[i] - 1, &one), JANUS_OK);
         CHECK_EQ(janus_worker_inspect(scheduler, counts[i], &one), JANUS_INVALID);
@@ -84,7 +84,7 @@ TEST("options out of range are refused")
 /* SCHED:6.2.1. */
 TEST("a scheduler opened without a worker count has one worker for each available CPU")
 {
-    TOWN_REAL("simulated schedulers have four workers by default");
+    RIG_REAL("simulated schedulers have four workers by default");
     janus_scheduler *scheduler = NULL;
     CHECK_EQ(janus_scheduler_create_with(NULL, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_worker_count(scheduler), jrt_cpus_available());
@@ -93,7 +93,7 @@ TEST("a scheduler opened without a worker count has one worker for each availabl
 
 TEST("a scheduler does not close while one of its nurseries is open, and its tasks have ended then")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_nursery    n, m;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 20; i++) {
@@ -112,7 +112,7 @@ TEST("several schedulers run at once and do not affect each other")
     janus_scheduler *schedulers[SCHEDULERS];
     janus_nursery    roots[SCHEDULERS];
     for (int i = 0; i < SCHEDULERS; i++) {
-        schedulers[i] = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = (uint32_t)i + 1));
+        schedulers[i] = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = (uint32_t)i + 1));
         CHECK_EQ(janus_nursery_open_in(schedulers[i], &roots[i], NULL), JANUS_OK);
     }
     for (int i = 0; i < SCHEDULERS * 3; i++) {
@@ -130,8 +130,8 @@ TEST("several schedulers run at once and do not affect each other")
 TEST("without stealing nothing is stolen, and everything runs")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
-    for (int i = 0; i < 5; i++) town_do(scheduler, batch, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 4, .no_stealing = true));
+    for (int i = 0; i < 5; i++) rig_do(scheduler, batch, NULL);
     CHECK_EQ(books(scheduler).tasks_stolen, 0);
     CHECK_EQ(books(scheduler).tasks_executed, 5 * (BATCH + 1));
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -145,7 +145,7 @@ static int64_t needs_a_thief(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK);
-    while (atomic_load(&ran) == 0) town_spin();
+    while (atomic_load(&ran) == 0) rig_spin();
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
@@ -155,9 +155,9 @@ TEST("with every strategy a child is stolen while its parent does not yield")
     for (int victims = JANUS_VICTIMS_DEFAULT; victims <= JANUS_VICTIMS_LEAST_LOADED; victims++) {
         for (uint32_t workers = 2; workers <= 8; workers += 3) {
             janus_scheduler *scheduler =
-                town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
-                                                  .victims = (janus_victims)victims));
-            for (int i = 0; i < 50; i++) town_do(scheduler, needs_a_thief, NULL);
+                rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
+                                                 .victims = (janus_victims)victims));
+            for (int i = 0; i < 50; i++) rig_do(scheduler, needs_a_thief, NULL);
             CHECK_EQ(books(scheduler).tasks_stolen >= 50, 1);
             CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
@@ -170,21 +170,21 @@ static int64_t judge_loot(void *argument)
     (void)argument;
     struct jrt_worker *worker = jrt_worker_self();
     for (uint32_t i = 1; i < 100; i++) {
-        worker->loot = UINT32_MAX;
-        worker->loot_ns = jrt_clock_now_ns();
-        uint32_t before = worker->poor;
+        worker->stolen = UINT32_MAX;
+        worker->stolen_ns = jrt_clock_now_ns();
+        uint32_t before = worker->short_steals;
         jrt_idle_judge(worker);
-        CHECK_EQ(worker->loot, 0);
-        CHECK(worker->poor == before + 1 || (worker->poor == before && i > 5));
+        CHECK_EQ(worker->stolen, 0);
+        CHECK(worker->short_steals == before + 1 || (worker->short_steals == before && i > 5));
     }
-    worker->loot = 1;
-    worker->loot_ns = jrt_clock_now_ns() - town_ms;
+    worker->stolen = 1;
+    worker->stolen_ns = jrt_clock_now_ns() - rig_ms;
     jrt_idle_judge(worker);
-    CHECK_EQ(worker->poor, 0);
+    CHECK_EQ(worker->short_steals, 0);
     return 0;
 }
 
-TEST("one loot that was worth stealing ends the doze") { town_run(1, judge_loot, NULL, 1); }
+TEST("one loot that was worth stealing ends the doze") { rig_run(1, judge_loot, NULL, 1); }
 
 /* Thieves that have learned that there are only short tasks. */
 static int64_t needs_a_thief_again(void *argument)
@@ -204,27 +204,27 @@ static int64_t needs_a_thief_again(void *argument)
 TEST("a child behind many short ones is stolen while its parent does not yield")
 {
     for (uint32_t workers = 2; workers <= 4; workers++)
-        town_run(workers, needs_a_thief_again, NULL, 1);
+        rig_run(workers, needs_a_thief_again, NULL, 1);
 }
 
 /* Holds its worker until a sleeper has woken, which needs another worker. */
 static int64_t sleep_then_count(void *argument)
 {
-    CHECK_EQ(janus_sleep(town_ms / 2), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms / 2), JANUS_OK);
     atomic_fetch_add((atomic_int *)argument, 1);
     return 0;
 }
 
 static int64_t hold_until_counted(void *argument)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
-    while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) town_spin();
+    uint64_t limit = janus_now_ns() + rig_patience;
+    while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) rig_spin();
     return atomic_load((atomic_int *)argument) ? 0 : -1;
 }
 
 TEST("a sleeper wakes in time although a task holds one of two workers")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < 100; i++) {
         atomic_int    woken = 0;
         janus_nursery n;
@@ -241,7 +241,7 @@ TEST("a sleeper wakes in time although a task holds one of two workers")
 /* A worker whose task yields in a loop has time for tasks that others have queued. */
 static int64_t yield_until_counted(void *argument)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (atomic_load((atomic_int *)argument) == 0 && janus_now_ns() < limit) {
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
@@ -265,7 +265,7 @@ static int64_t hold_and_queue(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, yield_elsewhere, pair), JANUS_OK);
-    while (!atomic_load(&pair->yielding)) town_spin(); /* the other worker runs it */
+    while (!atomic_load(&pair->yielding)) rig_spin(); /* the other worker runs it */
     CHECK_EQ(janus_spawn(&n, count_me, &pair->counted), JANUS_OK);
     int64_t result = hold_until_counted(&pair->counted);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -275,7 +275,7 @@ static int64_t hold_and_queue(void *argument)
 TEST("a worker whose only task yields in a loop still steals from a busy worker")
 {
     struct pair pair = {0};
-    town_run(2, hold_and_queue, &pair, 1);
+    rig_run(2, hold_and_queue, &pair, 1);
 }
 
 /* Moving. */
@@ -290,8 +290,8 @@ struct move {
 static int64_t hold_until_moved(void *argument)
 {
     struct move *move = argument;
-    if (town_place() != move->home) return 0;
-    while (!atomic_load(&move->moved)) town_spin();
+    if (rig_place() != move->home) return 0;
+    while (!atomic_load(&move->moved)) rig_spin();
     return 0;
 }
 
@@ -301,16 +301,16 @@ static int64_t yield_until_moved(void *argument)
     void        **local = janus_task_local();
     janus_nursery n;
     *local = move;
-    move->home = town_place();
+    move->home = rig_place();
     janus_task_id self = janus_task_current_id();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < 1000 && town_place() == move->home; i++) {
+    for (int i = 0; i < 1000 && rig_place() == move->home; i++) {
         CHECK_EQ(janus_spawn(&n, hold_until_moved, move), JANUS_OK);
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK(janus_task_local() == local && *local == move);
         CHECK_EQ(janus_task_current_id(), self);
     }
-    CHECK(town_place() != move->home);
+    CHECK(rig_place() != move->home);
     atomic_store(&move->moved, 1);
     janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
@@ -335,7 +335,7 @@ static int64_t force_a_move(void *argument)
 
 TEST("a task's local pointer, id and open nursery go with it to another thread")
 {
-    town_run(2, force_a_move, NULL, TOWN_SLOW ? 20 : 200);
+    rig_run(2, force_a_move, NULL, RIG_SLOW ? 20 : 200);
 }
 
 /* Stacks. */
@@ -376,8 +376,8 @@ TEST("a task that asks for a larger stack gets it")
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 64 * 1024));
-        for (int i = 0; i < 5; i++) town_do(scheduler, large_among_small, NULL);
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 64 * 1024));
+        for (int i = 0; i < 5; i++) rig_do(scheduler, large_among_small, NULL);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
@@ -398,11 +398,11 @@ static int64_t in_little_room(void *argument)
 
 TEST("every accepted stack size is enough to run small tasks")
 {
-    size_t smallest = TOWN_SLOW ? 65536 : JANUS_STACK_BYTES_MIN;
+    size_t smallest = RIG_SLOW ? 65536 : JANUS_STACK_BYTES_MIN;
     for (size_t bytes = smallest; bytes <= 1024 * 1024; bytes *= 2) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = bytes));
-        town_do(scheduler, in_little_room, NULL);
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = bytes));
+        rig_do(scheduler, in_little_room, NULL);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
@@ -442,7 +442,7 @@ static int by_number(const void *left, const void *right)
 TEST("no two tasks have the same id, and none has 0")
 {
     static struct ids ids;
-    town_run(2, spawn_noters, &ids, 1);
+    rig_run(2, spawn_noters, &ids, 1);
     CHECK_EQ(ids.count, BATCH * 4);
     qsort(ids.ids, BATCH * 4, sizeof ids.ids[0], by_number);
     CHECK(ids.ids[0] != 0);
@@ -484,8 +484,8 @@ static int64_t forbidden_inside(void *argument)
 
 TEST("inside a task a scheduler cannot be stopped, nor a root nursery opened")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-    town_do(scheduler, forbidden_inside, scheduler);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    rig_do(scheduler, forbidden_inside, scheduler);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -504,11 +504,11 @@ static int64_t skip_ten(void *argument)
 
 TEST("every task is counted once in the statistics: executed, or skipped as cancelled")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    for (int i = 0; i < 7; i++) town_do(scheduler, skip_ten, NULL);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    for (int i = 0; i < 7; i++) rig_do(scheduler, skip_ten, NULL);
     CHECK_EQ(books(scheduler).tasks_executed, 7);
     CHECK_EQ(books(scheduler).tasks_cancelled, 70);
-    town_do(scheduler, batch, NULL);
+    rig_do(scheduler, batch, NULL);
     CHECK_EQ(books(scheduler).tasks_executed, 7 + BATCH + 1);
     CHECK_EQ(books(scheduler).tasks_cancelled, 70);
     CHECK(books(scheduler).tasks_in_place <= BATCH);
@@ -519,7 +519,7 @@ TEST("every task is counted once in the statistics: executed, or skipped as canc
 TEST("the statistics can be read while they change")
 {
     janus_nursery    n;
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     for (int i = 0; i < 4; i++) CHECK_EQ(janus_spawn(&n, batch, NULL), JANUS_OK);
     uint64_t executed = 0;
@@ -544,5 +544,5 @@ static int64_t publish_nothing(void *argument)
 
 TEST("a worker with nothing to publish does not report that it published")
 {
-    town_run(1, publish_nothing, NULL, 1);
+    rig_run(1, publish_nothing, NULL, 1);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Nurseries in nurseries, limits, deadlines, shields, cleaning up, joining. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 10 : 100 };
+enum { REPEATS = RIG_SLOW ? 10 : 100 };
 
 /* The document's scenario runs this often on each number of workers. */
 enum { SCENARIOS = 1000 };
@@ -83,13 +83,13 @@ static int64_t lifo_cleanup(void *argument)
 
 TEST("inner nurseries are done and cleaned up before outer ones")
 {
-    town_all(lifo_cleanup, NULL, SCENARIOS);
+    rig_all(lifo_cleanup, NULL, SCENARIOS);
 }
 
 /* The owner of the inner nursery may return the status of its wait: it has obeyed. */
 TEST("a task that passes on the CANCELLED of its inner nursery has obeyed")
 {
-    town_all(lifo_cleanup, "cancel", SCENARIOS);
+    rig_all(lifo_cleanup, "cancel", SCENARIOS);
 }
 
 /* Depth. */
@@ -106,7 +106,7 @@ static int64_t chain_link(void *argument)
     int64_t       status;
     if (chain->depth == 0) {
         atomic_store(chain->bottom, 1);
-        status = chain->sleep ? janus_sleep(3600 * 1000 * town_ms) : yield_for_ever(NULL);
+        status = chain->sleep ? janus_sleep(3600 * 1000 * rig_ms) : yield_for_ever(NULL);
         CHECK_EQ(status, JANUS_CANCELLED);
     } else {
         janus_nursery n;
@@ -131,7 +131,7 @@ static int64_t cancel_chain(void *argument)
         janus_nursery_result result;
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, chain_link, &chain), JANUS_OK);
-        CHECK(town_wait(&bottom));
+        CHECK(rig_wait(&bottom));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CANCELLED);
         CHECK_EQ(result.reason, JANUS_CANCEL_REASON_EXPLICIT);
@@ -149,22 +149,22 @@ static int64_t cancel_chains(void *argument)
 
 TEST("a cancel reaches the bottom of 1, 2, 3, up to 64 nested nurseries")
 {
-    town_all(cancel_chains, NULL, TOWN_SLOW ? 1 : 5);
+    rig_all(cancel_chains, NULL, RIG_SLOW ? 1 : 5);
 }
 
 TEST("a cancel reaches the bottom of 3000 nested nurseries")
 {
-    int depth = TOWN_SLOW ? 1000 : 3000;
-    town_all(cancel_chain, &depth, 1);
+    int depth = RIG_SLOW ? 1000 : 3000;
+    rig_all(cancel_chain, &depth, 1);
 }
 
 TEST("a cancel from a small stack reaches the bottom of 1500 nested nurseries")
 {
     int              depth = 1500;
-    size_t           stack_bytes = TOWN_SLOW ? 65536 : 32768;
+    size_t           stack_bytes = RIG_SLOW ? 65536 : 32768;
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .stack_bytes = stack_bytes));
-    town_do(scheduler, cancel_chain, &depth);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .stack_bytes = stack_bytes));
+    rig_do(scheduler, cancel_chain, &depth);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -198,7 +198,7 @@ static int64_t two_in_one(void *argument)
 
 TEST("a task has two nurseries, and the outer one cannot end before the inner")
 {
-    town_all(two_in_one, NULL, REPEATS);
+    rig_all(two_in_one, NULL, REPEATS);
 }
 
 struct owner_of_two {
@@ -234,7 +234,7 @@ static int64_t cancel_owner_of_two(void *argument)
 
 TEST("cancelling a task cancels both nurseries it has open")
 {
-    town_all(cancel_owner_of_two, NULL, REPEATS);
+    rig_all(cancel_owner_of_two, NULL, REPEATS);
 }
 
 /* Children of children in the same nursery. */
@@ -271,7 +271,7 @@ static int64_t spawn_into_parent(void *argument)
 
 TEST("children may start their own siblings, and all are waited for")
 {
-    town_all(spawn_into_parent, NULL, REPEATS);
+    rig_all(spawn_into_parent, NULL, REPEATS);
 }
 
 /* Limits. */
@@ -291,7 +291,7 @@ static int64_t limit_children(void *argument)
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, NULL), JANUS_FULL);
     CHECK_EQ(janus_nursery_state_of(&n), JANUS_NURSERY_STATE_OPEN);
     atomic_store(&gate.open, 1);
-    uint64_t     limit = janus_now_ns() + town_patience;
+    uint64_t     limit = janus_now_ns() + rig_patience;
     janus_status status = JANUS_FULL;
     while (status == JANUS_FULL && janus_now_ns() < limit) {
         CHECK_EQ(janus_yield(), JANUS_OK);
@@ -304,7 +304,7 @@ static int64_t limit_children(void *argument)
 
 TEST("a full nursery with max_children takes a child again when one has ended")
 {
-    town_all(limit_children, NULL, REPEATS);
+    rig_all(limit_children, NULL, REPEATS);
 }
 
 /* Deadlines. */
@@ -312,7 +312,7 @@ TEST("a full nursery with max_children takes a child again when one has ended")
 static int64_t nursery_deadline(void *argument)
 {
     janus_entry         *child = argument != NULL ? sleep_an_hour : yield_for_ever;
-    uint64_t             deadline = janus_now_ns() + town_ms;
+    uint64_t             deadline = janus_now_ns() + rig_ms;
     janus_nursery        n;
     janus_nursery_result result;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = deadline)), JANUS_OK);
@@ -328,14 +328,14 @@ static int64_t nursery_deadline(void *argument)
     return 0;
 }
 
-TEST("a deadline cancels children that sleep") { town_all(nursery_deadline, "sleep", 10); }
+TEST("a deadline cancels children that sleep") { rig_all(nursery_deadline, "sleep", 10); }
 
-TEST("a deadline cancels children that yield") { town_all(nursery_deadline, NULL, 10); }
+TEST("a deadline cancels children that yield") { rig_all(nursery_deadline, NULL, 10); }
 
 /* A child under a deadline that waits only for grandchildren that run in place. */
 static int64_t busy_with_nurseries(void *argument)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     (void)argument;
     while (!janus_cancelled() && janus_now_ns() < limit) {
         janus_status ended;
@@ -348,7 +348,7 @@ static int64_t busy_with_nurseries(void *argument)
 static int64_t deadline_while_busy(void *argument)
 {
     (void)argument;
-    uint64_t      deadline = janus_now_ns() + town_ms;
+    uint64_t      deadline = janus_now_ns() + rig_ms;
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = deadline)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, busy_with_nurseries, NULL), JANUS_OK);
@@ -358,7 +358,7 @@ static int64_t deadline_while_busy(void *argument)
 
 TEST("a deadline reaches a task that only ever waits for children that run in place")
 {
-    town_run(1, deadline_while_busy, NULL, 2);
+    rig_run(1, deadline_while_busy, NULL, 2);
 }
 
 /* Shields. */
@@ -374,7 +374,7 @@ static int64_t shielded_nap(void *argument)
     CHECK(!janus_cancelled());
     CHECK_EQ(janus_yield(), JANUS_OK);
     janus_shield_begin();
-    uint64_t until = janus_now_ns() + town_ms / 10;
+    uint64_t until = janus_now_ns() + rig_ms / 10;
     CHECK_EQ(janus_sleep_until(until), JANUS_OK);
     CHECK(janus_now_ns() >= until);
     janus_shield_end();
@@ -404,7 +404,7 @@ static int64_t shield_holds(void *argument)
 
 TEST("a cancelled task waits inside a shield, and not outside of it")
 {
-    town_all(shield_holds, NULL, REPEATS);
+    rig_all(shield_holds, NULL, REPEATS);
 }
 
 /* The cleanup of a cancelled task may need children, too. */
@@ -437,7 +437,7 @@ static int64_t shield_covers_children(void *argument)
 
 TEST("a nursery opened inside a shield is shielded with its children")
 {
-    town_run(1, shield_covers_children, NULL, REPEATS);
+    rig_run(1, shield_covers_children, NULL, REPEATS);
 }
 
 /* Cleaning up. */
@@ -445,7 +445,7 @@ TEST("a nursery opened inside a shield is shielded with its children")
 static void nap_in_defer(void *argument)
 {
     CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_sleep(town_ms / 20), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms / 20), JANUS_OK);
     CHECK_EQ(janus_blocking(nothing, NULL, NULL), JANUS_OK);
     atomic_fetch_add((atomic_int *)argument, 1);
 }
@@ -482,7 +482,7 @@ static int64_t defers_wait(void *argument)
 
 TEST("defers can still wait in a task that was cancelled or panicked")
 {
-    town_all(defers_wait, NULL, REPEATS / 5);
+    rig_all(defers_wait, NULL, REPEATS / 5);
 }
 
 /* Joining. */
@@ -538,4 +538,4 @@ static int64_t joins(void *argument)
     return 0;
 }
 
-TEST("only the owner joins a child, and only once") { town_all(joins, NULL, REPEATS); }
+TEST("only the owner joins a child, and only once") { rig_all(joins, NULL, REPEATS); }

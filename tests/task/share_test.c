@@ -4,18 +4,18 @@
 
 #include <stdio.h>
 
-enum { LASTS_MS = 400, TRIES = 5 };
+enum { LASTS_MS = 200, TRIES = 20 };
 
 static const double least = 0.45;
 
 /* On a scheduler with one worker. */
 static void check_share(janus_entry *entry, void *argument)
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     double           share = 0;
     /* A busy machine may disturb a measurement. A task that starves does so each time. */
     for (int i = 0; i < TRIES && share < least; i++) {
-        share = beside_share(scheduler, entry, argument, LASTS_MS * town_ms);
+        share = beside_share(scheduler, entry, argument, LASTS_MS * rig_ms);
         printf("# share %.3f\n", share);
         fflush(stdout);
     }
@@ -39,7 +39,7 @@ static int64_t yield_between(void *argument)
 
 TEST("a task that works for 5 ms between two yields leaves its neighbour half")
 {
-    TOWN_REAL("shares of real time are compared");
+    RIG_REAL("shares of real time are compared");
     check_share(yield_between, &(uint64_t){5000000});
 }
 
@@ -55,7 +55,7 @@ static int64_t check_between(void *argument)
 
 TEST("a task that works for 100 us, or 1 ms, between two checks leaves its neighbour half")
 {
-    TOWN_REAL("shares of real time are compared");
+    RIG_REAL("shares of real time are compared");
     check_share(check_between, &(uint64_t){100000});
     check_share(check_between, &(uint64_t){1000000});
 }
@@ -108,7 +108,7 @@ static int64_t await_async(void *argument)
 
 TEST("a parent that awaits one fresh child after another leaves its neighbour half")
 {
-    TOWN_REAL("shares of real time are compared");
+    RIG_REAL("shares of real time are compared");
     for (int i = 0; i < 3; i++) {
         uint64_t ns = (uint64_t[]){0, 1000, 100000}[i];
         check_share(await_fresh, &ns);
@@ -129,7 +129,7 @@ static int64_t sleep_on_time(void *argument)
 {
     struct punctual *punctual = argument;
     for (int i = 0; i < 10; i++) {
-        uint64_t due_ns = janus_now_ns() + town_ms;
+        uint64_t due_ns = janus_now_ns() + rig_ms;
         atomic_store(&punctual->due_ns, due_ns);
         atomic_store(&punctual->after, 0);
         CHECK_EQ(janus_sleep_until(due_ns), JANUS_OK);
@@ -144,7 +144,7 @@ static int64_t yield_slowly(void *argument)
 {
     struct punctual *punctual = argument;
     while (!atomic_load(&punctual->over)) {
-        for (uint64_t until = janus_now_ns() + 5 * town_ms; janus_now_ns() < until;) continue;
+        for (uint64_t until = janus_now_ns() + 5 * rig_ms; janus_now_ns() < until;) continue;
         if (janus_now_ns() >= atomic_load(&punctual->due_ns)) atomic_fetch_add(&punctual->after, 1);
         CHECK_EQ(janus_yield(), JANUS_OK);
     }
@@ -168,7 +168,7 @@ TEST("a sleep of 1 ms ends at the next yield of a task that works for 5 ms betwe
 {
     for (int yielders = 1; yielders <= 2; yielders++) {
         struct punctual punctual = {.yielders = yielders};
-        town_run(1, sleep_beside, &punctual, 1);
+        rig_run(1, sleep_beside, &punctual, 1);
         printf("# late by %d yields\n", atomic_load(&punctual.late));
         CHECK(atomic_load(&punctual.late) <= 1 + yielders);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Shields with a deadline: what holds before it, what ends at it, how they nest. */
-#include "town.h"
+#include "rig.h"
 
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 5 : 30 };
+enum { REPEATS = RIG_SLOW ? 5 : 30 };
 
 /* A child that is cancelled as soon as it has arrived; `body` does the rest. */
 struct trial {
@@ -32,7 +32,7 @@ static int64_t run_trial(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, try_it, &trial), JANUS_OK);
-    CHECK(town_wait(&trial.arrived));
+    CHECK(rig_wait(&trial.arrived));
     if (cancel) CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), cancel ? JANUS_CANCELLED : JANUS_OK);
     CHECK(atomic_load(&trial.ended));
@@ -42,7 +42,7 @@ static int64_t run_trial(void *argument)
 static void try_all(void (*body)(void), bool stay, int times)
 {
     struct trial trial = {.body = body, .stay = stay};
-    town_all(run_trial, &trial, times);
+    rig_all(run_trial, &trial, times);
 }
 
 static uint64_t in_ns(uint64_t duration) { return janus_now_ns() + duration; }
@@ -52,7 +52,7 @@ static const uint64_t hour = UINT64_C(3600) * 1000000000;
 static void wait_before_and_after(void)
 {
     janus_shield shield;
-    uint64_t     end = in_ns(2 * town_ms);
+    uint64_t     end = in_ns(2 * rig_ms);
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
     janus_shield_begin_until(&shield, end);
     if (janus_yield() == JANUS_OK) CHECK(!janus_cancelled() || janus_now_ns() >= end);
@@ -76,7 +76,7 @@ static void short_waits(void)
     janus_shield shield;
     janus_shield_begin_until(&shield, in_ns(hour));
     for (int i = 0; i < 20; i++) {
-        uint64_t until = in_ns(town_ms / 50);
+        uint64_t until = in_ns(rig_ms / 50);
         CHECK_EQ(janus_sleep_until(until), JANUS_OK);
         CHECK(janus_now_ns() >= until);
     }
@@ -90,7 +90,7 @@ TEST("before the deadline waits in a shield are complete") { try_all(short_waits
 static void wait_through(void)
 {
     janus_shield shield;
-    uint64_t     end = in_ns(town_ms / 2), until = end + town_ms / 2;
+    uint64_t     end = in_ns(rig_ms / 2), until = end + rig_ms / 2;
     janus_shield_begin_until(&shield, end);
     CHECK_EQ(janus_sleep_until(until), JANUS_OK);
     CHECK(janus_now_ns() >= until);
@@ -110,7 +110,7 @@ static void over_at_once(void)
     CHECK_EQ(janus_sleep(hour), JANUS_CANCELLED);
     janus_shield_end();
     janus_shield_begin_until(&shield, UINT64_MAX);
-    CHECK_EQ(janus_sleep(town_ms / 20), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms / 20), JANUS_OK);
     janus_shield_end();
 }
 
@@ -126,7 +126,7 @@ static void nested(void)
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
     janus_shield_begin(); /* plain: holds, although the shield around is over */
     CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_sleep(town_ms / 20), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms / 20), JANUS_OK);
     janus_shield_begin_until(&inner, 0); /* over, although the shield around holds */
     CHECK_EQ(janus_yield(), JANUS_CANCELLED);
     janus_shield_end();
@@ -199,7 +199,7 @@ static void check_panics(janus_entry *entry, const char *words)
 {
     janus_nursery        root;
     janus_nursery_result result;
-    janus_scheduler     *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.quiet_panics = true));
+    janus_scheduler     *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.quiet_panics = true));
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&root, entry, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&root, &result), JANUS_CHILD_FAILED);
@@ -233,7 +233,7 @@ static void nursery_until(void)
     janus_shield         shield;
     janus_nursery        n;
     janus_nursery_result result;
-    uint64_t             end = in_ns(3 * town_ms);
+    uint64_t             end = in_ns(3 * rig_ms);
     janus_shield_begin_until(&shield, end);
     janus_status opened = janus_nursery_open(&n, NULL);
     CHECK_EQ(opened, JANUS_OK);
@@ -290,7 +290,7 @@ static int64_t wait_past_deadline(void *argument)
     janus_shield  shield;
     janus_nursery n;
     janus_status  status;
-    uint64_t      end = in_ns(town_ms / 4);
+    uint64_t      end = in_ns(rig_ms / 4);
     janus_shield_begin_until(&shield, end);
     if (late->nursery) {
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
@@ -312,8 +312,8 @@ static int64_t cancel_late(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, wait_past_deadline, &late), JANUS_OK);
-    CHECK(town_wait(&late.waits));
-    CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    CHECK(rig_wait(&late.waits));
+    CHECK_EQ(janus_sleep(rig_ms), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
@@ -321,12 +321,12 @@ static int64_t cancel_late(void *argument)
 
 TEST("a cancel after the deadline ends a wait that began before it")
 {
-    town_all(cancel_late, NULL, REPEATS);
+    rig_all(cancel_late, NULL, REPEATS);
 }
 
 TEST("a cancel after the deadline reaches a nursery that was opened before it")
 {
-    town_all(cancel_late, "nursery", REPEATS);
+    rig_all(cancel_late, "nursery", REPEATS);
 }
 
 /* The cancel and the deadline at the same moment, again and again: every wait ends. */
@@ -355,7 +355,7 @@ static int64_t race_one(void *argument)
 
 static int64_t race(void *argument)
 {
-    uint64_t last = in_ns(town_few((TOWN_SLOW ? 1500 : 800) * town_ms));
+    uint64_t last = in_ns(rig_few((RIG_SLOW ? 1500 : 800) * rig_ms));
     (void)argument;
     for (uint64_t round = 0; janus_now_ns() < last; round++) {
         janus_nursery n;
@@ -371,7 +371,7 @@ static int64_t race(void *argument)
 
 TEST("a cancel at the moment of the deadline ends every wait, and none before it")
 {
-    town_run(4, race, NULL, 1);
+    rig_run(4, race, NULL, 1);
 }
 
 /* Grace. */
@@ -387,7 +387,7 @@ static void clean_long(void *argument)
     struct cleanup *cleanup = argument;
     janus_nursery   n;
     if (cleanup->plain) janus_shield_begin();
-    cleanup->slept = janus_sleep(cleanup->plain ? 20 * town_ms : hour);
+    cleanup->slept = janus_sleep(cleanup->plain ? 20 * rig_ms : hour);
     if (cleanup->plain) janus_shield_end();
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     JANUS_IGNORE(janus_spawn(&n, sleep_an_hour, NULL));
@@ -412,7 +412,7 @@ static int64_t cancel_cleaner(void *argument)
     atomic_store(&cleanup->ready, 0);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, clean_up_long, cleanup), JANUS_OK);
-    CHECK(town_wait(&cleanup->ready));
+    CHECK(rig_wait(&cleanup->ready));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
@@ -423,15 +423,15 @@ TEST("with grace_ns the defers of a cancelled task wait at most that long")
     for (uint32_t workers = 1; workers <= 2; workers++) {
         struct cleanup   cleanup = {.slept = JANUS_OK};
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = 10 * town_ms));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .grace_ns = 10 * rig_ms));
         uint64_t start = janus_now_ns();
-        town_do(scheduler, cancel_cleaner, &cleanup);
-        CHECK(janus_now_ns() - start >= 10 * town_ms);
+        rig_do(scheduler, cancel_cleaner, &cleanup);
+        CHECK(janus_now_ns() - start >= 10 * rig_ms);
         CHECK_EQ(cleanup.ended, 2);
         CHECK_EQ(cleanup.slept, JANUS_CANCELLED);
         CHECK_EQ(cleanup.nursery, JANUS_CANCELLED);
         cleanup.plain = true; /* its own shield does not either */
-        town_do(scheduler, cancel_cleaner, &cleanup);
+        rig_do(scheduler, cancel_cleaner, &cleanup);
         CHECK_EQ(cleanup.slept, JANUS_CANCELLED);
         CHECK_EQ(cleanup.nursery, JANUS_CANCELLED);
         CHECK_EQ(cleanup.ended, 4);
@@ -447,7 +447,7 @@ static int64_t unwind_at_deadline(void *argument)
 {
     janus_shield shield;
     CHECK_EQ(janus_defer(note_end, argument), JANUS_OK);
-    janus_shield_begin_until(&shield, in_ns(town_ms));
+    janus_shield_begin_until(&shield, in_ns(rig_ms));
     JANUS_IGNORE(janus_sleep(hour));
     bool went_on = true;
     CHECK(!went_on);
@@ -481,5 +481,5 @@ static int64_t unwind_in_shield(void *argument)
 
 TEST("a cancelled task in unwind mode ends at the deadline of its shield")
 {
-    town_all(unwind_in_shield, NULL, REPEATS);
+    rig_all(unwind_in_shield, NULL, REPEATS);
 }

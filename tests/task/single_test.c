@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A child is cancelled by its id, whatever it does, and its siblings go on. */
-#include "court.h"
+#include "backends.h"
 
 /* A child that runs until it gets CANCELLED, and siblings that must not get it. */
 
@@ -25,7 +25,7 @@ static int64_t compute(void *argument)
 {
     struct life *life = argument;
     atomic_store(&life->began, 1);
-    while (!janus_cancelled()) town_spin();
+    while (!janus_cancelled()) rig_spin();
     return JANUS_CANCELLED;
 }
 
@@ -115,7 +115,7 @@ static int64_t shielded_until(void *argument)
 {
     struct life *life = argument;
     janus_shield shield;
-    janus_shield_begin_until(&shield, janus_now_ns() + town_ms);
+    janus_shield_begin_until(&shield, janus_now_ns() + rig_ms);
     atomic_store(&life->began, 1);
     janus_status status = janus_sleep(UINT64_MAX);
     janus_shield_end();
@@ -151,8 +151,8 @@ static void cancel_one(struct life *life, janus_entry *entry, const janus_nurser
     CHECK_EQ(janus_nursery_open(&life->n, options), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&life->n, at_gate, &life->gate, NULL, &sibling), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&life->n, entry, life, NULL, &id), JANUS_OK);
-    CHECK(town_wait(&life->began));
-    CHECK(town_wait(&life->gate.arrived));
+    CHECK(rig_wait(&life->began));
+    CHECK(rig_wait(&life->gate.arrived));
     CHECK_EQ(janus_nursery_cancel_child(&life->n, id), JANUS_OK);
     CHECK_EQ(janus_task_inspect(&life->n, id, &info), JANUS_OK);
     CHECK_EQ(info.cancel, JANUS_CANCEL_REASON_EXPLICIT);
@@ -185,8 +185,8 @@ static int64_t cancel_each(void *argument)
 TEST("a child that is cancelled by its id ends, whatever it does, and its sibling goes on")
 {
     /* On one worker, a child that computes without yielding keeps its owner from going on. */
-    town_run(2, cancel_each, NULL, 20);
-    town_run(8, cancel_each, NULL, 20);
+    rig_run(2, cancel_each, NULL, 20);
+    rig_run(8, cancel_each, NULL, 20);
 }
 
 static int64_t cancel_waiting(void *argument)
@@ -201,7 +201,7 @@ static int64_t cancel_waiting(void *argument)
 
 TEST("a child that waits is cancelled by its id on one worker, too")
 {
-    town_run(1, cancel_waiting, NULL, 20);
+    rig_run(1, cancel_waiting, NULL, 20);
 }
 
 static int64_t cancel_threads(void *argument)
@@ -211,8 +211,9 @@ static int64_t cancel_threads(void *argument)
         struct life life = {.gate.result = 7};
         if (lives[i] == receive) continue; /* there is no channel without a capability */
         cancel_one(&life, lives[i],
-                   JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn, .budget_cap = court.budget,
-                                         .executor_cap = court.executor,
+                   JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn,
+                                         .budget_cap = first_caps.budget,
+                                         .executor_cap = first_caps.executor,
                                          .backend = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)));
     }
     return 0;
@@ -220,7 +221,7 @@ static int64_t cancel_threads(void *argument)
 
 TEST("a child that has a thread of its own is cancelled by its id")
 {
-    court_run(2, cancel_threads, NULL);
+    backend_run(2, cancel_threads, NULL);
 }
 
 /* Before it begins. */
@@ -258,11 +259,11 @@ static int64_t cancel_queued(void *argument)
 TEST("a child that is cancelled by its id before it begins never begins, and all others do")
 {
     int workers = 1;
-    town_run(1, cancel_queued, &workers, 20);
+    rig_run(1, cancel_queued, &workers, 20);
     workers = 2;
-    town_run(2, cancel_queued, &workers, 20);
+    rig_run(2, cancel_queued, &workers, 20);
     workers = 8;
-    town_run(8, cancel_queued, &workers, 20);
+    rig_run(8, cancel_queued, &workers, 20);
 }
 
 /* In place: the owner ends the nursery and runs the child there. */
@@ -286,7 +287,7 @@ static int64_t cancel_and_end(void *argument)
 
 TEST("a child that cannot be joined can be cancelled by its id")
 {
-    town_run(1, cancel_and_end, NULL, 50);
+    rig_run(1, cancel_and_end, NULL, 50);
 }
 
 /* Many, one after another and at once. */
@@ -317,7 +318,7 @@ static int64_t crowd(void *argument)
 
 TEST("any number of children can be cancelled one by one, and the nursery goes on")
 {
-    town_all(crowd, NULL, 10);
+    rig_all(crowd, NULL, 10);
 }
 
 /* Exhausted. */
@@ -356,7 +357,7 @@ static int64_t cancel_starved(void *argument)
 
 TEST("an exhausted child that is cancelled by its id ends as cancelled")
 {
-    town_all(cancel_starved, NULL, 10);
+    rig_all(cancel_starved, NULL, 10);
 }
 
 /* The right to cancel. */
@@ -393,7 +394,7 @@ static int64_t refuse(void *argument)
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel_child(&inner, owned.id), JANUS_STALE); /* of another nursery */
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
-    CHECK(town_wait(&gate.arrived));
+    CHECK(rig_wait(&gate.arrived));
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_join(&n, owned.id, &number), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -402,19 +403,19 @@ static int64_t refuse(void *argument)
 
 TEST("only the owner cancels a child by its id, and only a child of that nursery that lives")
 {
-    town_all(refuse, NULL, 5);
+    rig_all(refuse, NULL, 5);
 }
 
 TEST("a thread cancels a child of its nursery by its id")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     struct life      life = {.began = 0};
     janus_nursery    root;
     janus_task_id    id;
     int64_t          number;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn_with(&root, await_child, &life, NULL, &id), JANUS_OK);
-    while (!atomic_load(&life.began)) town_spin();
+    while (!atomic_load(&life.began)) rig_spin();
     CHECK_EQ(janus_nursery_cancel_child(&root, id), JANUS_OK);
     CHECK_EQ(janus_join(&root, id, &number), JANUS_CHILD_CANCELLED);
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
@@ -466,5 +467,5 @@ static int64_t race(void *argument)
 
 TEST("children that start, wait and cancel while they are cancelled by their ids all end")
 {
-    town_all(race, NULL, TOWN_SLOW ? 50 : 500);
+    rig_all(race, NULL, RIG_SLOW ? 50 : 500);
 }

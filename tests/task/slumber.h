@@ -3,8 +3,8 @@
 #ifndef JANUSRT_TESTS_TASK_SLUMBER_H
 #define JANUSRT_TESTS_TASK_SLUMBER_H
 
+#include "rig.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/work.h"
 
 #include <sched.h>
@@ -16,7 +16,7 @@
  */
 static inline void slumber_until(janus_scheduler *scheduler, uint32_t outside)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (jrt_sleeping(atomic_load(&scheduler->idlers)) !=
                janus_scheduler_worker_count(scheduler) ||
            atomic_load(&scheduler->outside) != outside) {

@@ -4,13 +4,13 @@
  * when large. Also what happens without memory for stacks.
  */
 #include "plat/altstack.h"
+#include "rig.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/replace.h"
 
 #include <stdio.h>
 
-enum { ROUNDS = TOWN_SLOW ? 4 : 40, MIB = 1 << 20 };
+enum { ROUNDS = RIG_SLOW ? 4 : 40, MIB = 1 << 20 };
 
 /* As large as promised. */
 
@@ -43,15 +43,15 @@ static int64_t use_some_and_have_a_child(void *argument)
 
 TEST("a child has all the stack it was promised, however much its parent uses")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     if (JRT_ASAN) SKIP("instrumented frames have no known size");
     static const size_t sizes[] = {16384, 65536, 262144};
     for (size_t i = 0; i < 3; i++) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .stack_bytes = sizes[i]));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .stack_bytes = sizes[i]));
         struct use use = {.stack_bytes = sizes[i]};
         for (; use.parent_bytes < sizes[i] / 4; use.parent_bytes += sizes[i] / 256) {
-            town_do(scheduler, use_some_and_have_a_child, &use);
+            rig_do(scheduler, use_some_and_have_a_child, &use);
         }
         janus_worker_info stats = JANUS_WORKER_INFO();
         CHECK_EQ(janus_worker_inspect(scheduler, JANUS_ALL_WORKERS, &stats), JANUS_OK);
@@ -153,9 +153,9 @@ static void without_guards(janus_entry *entry)
     struct misdeed misdeed = {entry, &went_on};
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .guard = JANUS_GUARD_CANARY,
-                                              .stack_bytes = 32768));
-        for (uint64_t i = 0; i < town_few(ROUNDS); i++) town_do(scheduler, contain, &misdeed);
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .guard = JANUS_GUARD_CANARY,
+                                             .stack_bytes = 32768));
+        for (uint64_t i = 0; i < rig_few(ROUNDS); i++) rig_do(scheduler, contain, &misdeed);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
     CHECK_EQ(went_on, 0);
@@ -183,7 +183,7 @@ TEST("without guards a task that has overflowed cancels the children of its open
 
 TEST("without guards a task whose stack ends at a library call panics there")
 {
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     without_guards(dig);
 }
 
@@ -238,8 +238,8 @@ TEST("a task inside any number of nurseries can wait on a small stack")
             atomic_int       done = 0;
             struct level     level = {depth, &done};
             janus_scheduler *scheduler =
-                town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 8192));
-            town_do(scheduler, descend, &level);
+                rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 8192));
+            rig_do(scheduler, descend, &level);
             CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
         }
     }
@@ -321,17 +321,17 @@ TEST("without memory for stacks nurseries end, with NO_MEMORY for children that 
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
-                                              .guard = JANUS_GUARD_MPROTECT, .stack_bytes = 32768));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .guard = JANUS_GUARD_MPROTECT,
+                                             .stack_bytes = 32768));
         struct shortage shortage = {.scheduler = scheduler};
-        for (uint64_t i = 0; i < town_few(ROUNDS); i++) {
+        for (uint64_t i = 0; i < rig_few(ROUNDS); i++) {
             refuse_stacks(scheduler, true);
             try_crowd(scheduler, &shortage);
         }
         CHECK(shortage.refused > 0);
         refuse_stacks(scheduler, false);
         shortage.refused = shortage.ended = 0;
-        town_do(scheduler, crowd, &shortage);
+        rig_do(scheduler, crowd, &shortage);
         CHECK_EQ(shortage.refused, 0);
         CHECK_EQ(shortage.ended, CROWD);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -343,7 +343,7 @@ TEST("without memory for stacks nurseries end, with NO_MEMORY for children that 
 TEST("a scheduler whose workers are refused alternate signal stacks does not start, and returns an "
      "error")
 {
-    TOWN_REAL("all threads are one, which has such a stack");
+    RIG_REAL("all threads are one, which has such a stack");
     if (JRT_ASAN) SKIP("AddressSanitizer gives every thread such a stack");
     for (unsigned refusals = 1; refusals <= 4; refusals++) {
         janus_scheduler *scheduler = NULL;
@@ -364,12 +364,12 @@ TEST("a scheduler whose workers are refused alternate signal stacks does not sta
 
 TEST("a worker whose next thread is refused an alternate signal stack leaves its tasks to others")
 {
-    TOWN_REAL("all threads are one, which has such a stack");
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    RIG_REAL("all threads are one, which has such a stack");
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     for (int i = 0; i < 10; i++) {
         jrt_altstacks_refuse(1);
         jrt_worker_doom(scheduler, (uint32_t)i % 2);
-        town_do(scheduler, use_some_and_have_a_child, &(struct use){.stack_bytes = 4096});
+        rig_do(scheduler, use_some_and_have_a_child, &(struct use){.stack_bytes = 4096});
         jrt_altstacks_refuse(0);
     }
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -425,14 +425,14 @@ TEST("idle stacks hold no more memory than the option says, however large they a
 {
     struct hall      hall = {.deep = 900 * 1024};
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = MIB,
-                                          .idle_stack_bytes = 8 * MIB));
-    town_do(scheduler, dive_together, &hall);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = MIB,
+                                         .idle_stack_bytes = 8 * MIB));
+    rig_do(scheduler, dive_together, &hall);
     janus_scheduler_stacks_info stats = stacks_of(scheduler);
-    CHECK_EQ(stats.idle_bytes_max, 8 * MIB);
+    CHECK_EQ(stats.max_idle_bytes, 8 * MIB);
     CHECK(stats.idle_bytes <= 8 * MIB);
     CHECK(stats.stacks_idle > 0);
-    if (!TOWN_SLOW && !town_simulated()) { /* 2 workers cache at most 8 MiB each */
+    if (!RIG_SLOW && !rig_simulated()) { /* 2 workers cache at most 8 MiB each */
         CHECK(resident() < (size_t)40 * MIB);
     }
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
@@ -442,15 +442,15 @@ TEST("trimming frees idle stacks, including those that workers cache")
 {
     struct hall      hall = {.deep = 50000};
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 131072));
-    town_do(scheduler, dive_together, &hall);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 131072));
+    rig_do(scheduler, dive_together, &hall);
     size_t used = stacks_of(scheduler).stacks_used;
     CHECK(stacks_of(scheduler).idle_bytes > 0);
     CHECK(janus_scheduler_trim(scheduler, 0) > 0);
     /* Both workers free theirs when they have nothing to do; they keep four each, at most. */
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (stacks_of(scheduler).stacks_used > 8 && janus_now_ns() < limit) {
-        JANUS_IGNORE(janus_sleep(town_ms));
+        JANUS_IGNORE(janus_sleep(rig_ms));
     }
     CHECK(stacks_of(scheduler).stacks_used < used);
     CHECK(stacks_of(scheduler).stacks_used <= 8);
@@ -461,13 +461,13 @@ TEST("trimming frees idle stacks, including those that workers cache")
 
 TEST("stack statistics fill a shorter struct, and refuse a bad size")
 {
-    janus_scheduler            *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler            *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_scheduler_stacks_info stats = {.struct_bytes =
                                              offsetof(janus_scheduler_stacks_info, idle_bytes)};
-    stats.idle_bytes_max = 77;
+    stats.max_idle_bytes = 77;
     CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_OK);
     CHECK(stats.stacks_used > 0);
-    CHECK_EQ(stats.idle_bytes_max, 77);
+    CHECK_EQ(stats.max_idle_bytes, 77);
     stats.struct_bytes = 1;
     CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_INVALID);
     CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, NULL), JANUS_INVALID);
@@ -510,7 +510,7 @@ TEST("the child's memory budget pays for a stack beyond the scheduler's size, or
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 65536,
-                                                   .budget_max = &plenty),
+                                                   .max_budget = &plenty),
                            ask_for_large_stacks, NULL, NULL),
                  JANUS_OK);
     }
@@ -547,7 +547,7 @@ TEST("the pool gets back what a child paid for its stack when the child has ende
 {
     for (uint32_t workers = 1; workers <= 2; workers++) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .stack_bytes = 65536,
-                                                   .budget_max = &plenty),
+                                                   .max_budget = &plenty),
                            be_repaid, NULL, NULL),
                  JANUS_OK);
     }

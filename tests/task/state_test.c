@@ -2,11 +2,11 @@
 /*
  * A task's states: the table of moves, and the moves of each event, as a debug build reports them.
  */
+#include "rig.h"
 #include "task/nursery.h"
 #include "task/state.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ static void watch(uint32_t workers, janus_entry *entry, void *argument)
         JANUS_OK);
     scheduler->on_move = note_move;
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
-    town_do(scheduler, entry, argument);
+    rig_do(scheduler, entry, argument);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -198,7 +198,7 @@ static int64_t parent_of_subject(void *argument)
                          &subject->id),
         JANUS_OK);
     if (subject->cancels) {
-        CHECK(town_wait(&begun));
+        CHECK(rig_wait(&begun));
         CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     }
     JANUS_IGNORE(janus_nursery_end(&n, NULL));
@@ -244,14 +244,14 @@ TEST("a panic and a stack overflow complete a task as a return does")
 {
     if (!JRT_DEBUG) SKIP("only debug builds tell");
     CHECK_STR(path_when((struct subject){.entry = panic_now}), "RrC");
-    TOWN_OVERFLOWS();
+    RIG_OVERFLOWS();
     CHECK_STR(path_when((struct subject){.entry = overflow}), "RrC");
 }
 
 static int64_t sleep_a_moment(void *argument)
 {
     (void)argument;
-    return janus_sleep(20 * town_ms);
+    return janus_sleep(20 * rig_ms);
 }
 
 static int64_t call_what_blocks(void *argument)
@@ -317,7 +317,7 @@ TEST("a yield moves a task from running to ready and back")
     janus_task_id id = 0;
     watch(1, yield_in_company, &id);
     /* If each turn is too long, a yield may return at once: the other owes it rounds. */
-    if (!TOWN_SLOW) CHECK_STR(path_of(id), "RrRrRrC");
+    if (!RIG_SLOW) CHECK_STR(path_of(id), "RrRrRrC");
     CHECK_EQ(strncmp(path_of(id), "RrR", 3), 0);
 }
 
@@ -395,7 +395,7 @@ TEST("tasks cancelled between queue and run are skipped, counted, and reported t
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&busy, nothing, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&busy, keep_worker, &gate), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) town_spin();
+    while (!atomic_load(&gate.arrived)) rig_spin();
     for (int i = 0; i < QUEUED; i++) {
         CHECK_EQ(janus_spawn_with(&n, must_not_run, NULL, NULL, &ids[i]), JANUS_OK);
     }

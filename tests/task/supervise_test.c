@@ -78,7 +78,7 @@ static int64_t poll_in_order(void *argument)
 /* CAP:8.2.1/1, 8.2.1/2, 8.3.1/poll. */
 TEST("exhausted children are reported in order, once for each exhaustion")
 {
-    town_all(poll_in_order, NULL, 5);
+    rig_all(poll_in_order, NULL, 5);
     CHECK_EQ(janus_supervisor_poll_exhausted(), 0);
 }
 
@@ -132,7 +132,7 @@ static int64_t three_verdicts(void *argument)
 /* CAP:8.2.1/2, 8.2.1/3, 8.2.1/4, 8.2.1/5. */
 TEST("of three exhausted children one is recharged, one cancelled, one left alone; the pool pays")
 {
-    town_all(three_verdicts, NULL, 20);
+    rig_all(three_verdicts, NULL, 20);
 }
 
 static int64_t keep_going(void *argument)
@@ -161,7 +161,7 @@ static int64_t keep_going(void *argument)
 /* CAP:8.2.1/2, 8.2.1/4. */
 TEST("a waiting supervisor learns of every exhausted child until no child is left")
 {
-    town_all(keep_going, NULL, TOWN_SLOW ? 20 : 100);
+    rig_all(keep_going, NULL, RIG_SLOW ? 20 : 100);
 }
 
 static int64_t start_more(void *argument)
@@ -191,7 +191,7 @@ static int64_t start_more(void *argument)
 
 TEST("after a wait a supervisor can start more children until it ends the nursery")
 {
-    town_all(start_more, NULL, TOWN_SLOW ? 20 : 100);
+    rig_all(start_more, NULL, RIG_SLOW ? 20 : 100);
 }
 
 static int64_t wait_for_nobody(void *argument)
@@ -212,7 +212,7 @@ static int64_t wait_for_nobody(void *argument)
 
 TEST("a supervisor with no child left does not wait, and the nursery stays as it is")
 {
-    town_all(wait_for_nobody, NULL, 20);
+    rig_all(wait_for_nobody, NULL, 20);
 }
 
 static int64_t cancel_and_end(void *argument)
@@ -237,7 +237,7 @@ static int64_t cancelled_while_lent(void *argument)
 
 TEST("a nursery that is cancelled while its supervisor waits ends as any other")
 {
-    town_all(cancelled_while_lent, NULL, TOWN_SLOW ? 50 : 500);
+    rig_all(cancelled_while_lent, NULL, RIG_SLOW ? 50 : 500);
 }
 
 static int64_t wait_in_vain(void *argument)
@@ -256,7 +256,7 @@ static int64_t wait_in_vain(void *argument)
 
 TEST("a supervisor that recharges nobody and waits for more does not hang")
 {
-    town_all(wait_in_vain, NULL, 3);
+    rig_all(wait_in_vain, NULL, 3);
 }
 
 struct cancelled {
@@ -271,16 +271,16 @@ static int64_t wait_to_be_cancelled(void *argument)
     janus_nursery     n;
     CHECK_EQ(janus_nursery_open(&n, SUPERVISED(.name = "inner")), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-    CHECK(town_wait(&gate.arrived));
+    CHECK(rig_wait(&gate.arrived));
     atomic_store(&cancelled->waits, 1);
     CHECK_EQ(janus_nursery_wait_exhausted(&n, &child), JANUS_CANCELLED);
     atomic_store(&gate.open, 1);
     JANUS_IGNORE(janus_nursery_end(&n, NULL)); /* CANCELLED, unless the child was faster */
     uint64_t start = janus_now_ns();           /* no late wake meets another wait */
     janus_shield_begin();
-    CHECK_EQ(janus_sleep(town_ms / 10), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms / 10), JANUS_OK);
     janus_shield_end();
-    CHECK(janus_now_ns() - start >= town_ms / 10);
+    CHECK(janus_now_ns() - start >= rig_ms / 10);
     return JANUS_CANCELLED;
 }
 
@@ -291,7 +291,7 @@ static int64_t cancel_supervisor(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, wait_to_be_cancelled, &cancelled), JANUS_OK);
-    CHECK(town_wait(&cancelled.waits));
+    CHECK(rig_wait(&cancelled.waits));
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
@@ -299,7 +299,7 @@ static int64_t cancel_supervisor(void *argument)
 
 TEST("a waiting supervisor gets CANCELLED when it is cancelled")
 {
-    town_all(cancel_supervisor, NULL, TOWN_SLOW ? 20 : 200);
+    rig_all(cancel_supervisor, NULL, RIG_SLOW ? 20 : 200);
 }
 
 /* Callbacks. */
@@ -386,9 +386,9 @@ static int64_t boss_has_little(void *argument)
 /* SCHED:3.2.3b, CAP:8.2.1/2, 8.2.1/3, 8.2.1/5. */
 TEST("a callback runs once for each exhaustion, in the child, which pays, and its verdict holds")
 {
-    town_all(boss_recharges, NULL, 10);
-    town_all(boss_cancels, NULL, 10);
-    town_all(boss_has_little, NULL, 10);
+    rig_all(boss_recharges, NULL, 10);
+    rig_all(boss_cancels, NULL, 10);
+    rig_all(boss_has_little, NULL, 10);
 }
 
 /* Refused like janus_nursery_recharge: the units are new, and the limit is 100,000. */
@@ -428,10 +428,10 @@ static int64_t boss_without_cap(void *argument)
 /* CAP:8.1.2/cap, 8.1.2/limit. */
 TEST("a callback cannot give what its nursery's owner could not")
 {
-    town_all(boss_overreaches, NULL, 3);
-    town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .yield_interval = 100,
-                                       .profile = JANUS_PROFILE_SOVEREIGN),
-               boss_without_cap, NULL);
+    rig_all(boss_overreaches, NULL, 3);
+    rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .yield_interval = 100,
+                                      .profile = JANUS_PROFILE_SOVEREIGN),
+              boss_without_cap, NULL);
 }
 
 /* The right to recharge. */
@@ -507,7 +507,7 @@ static int64_t all_wrong(const janus_authority *root)
     CHECK_EQ(await_exhausted(&n).task, scene.exhausted);
     scene.running = spawn_ten(&n, at_gate, &gate);
     scene.gone = spawn_ten(&n, recharge_others, &n);
-    CHECK(town_wait(&gate.arrived));
+    CHECK(rig_wait(&gate.arrived));
     CHECK_EQ(janus_join(&n, scene.gone, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result, JANUS_STATE); /* not the owner */
     mint_all(&scene, root);
@@ -537,7 +537,7 @@ static int64_t take_and_go_wrong(void *argument)
 TEST("in :service a child is recharged under a capability only, and on any error nothing happens")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        town_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), take_and_go_wrong, NULL);
+        rig_first(JANUS_SCHEDULER_OPTIONS(.worker_count = workers), take_and_go_wrong, NULL);
     }
     CHECK_EQ(janus_budget_recharge_child(1, ten, NULL), JANUS_STATE);
 }
@@ -568,7 +568,7 @@ TEST(
     "in :cluster supervision is the default, and a supervisor recharges its children within limits")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        town_first(
+        rig_first(
             JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_CLUSTER),
             in_cluster, NULL);
     }
@@ -576,7 +576,7 @@ TEST(
 
 TEST("a plain thread polls, recharges and cancels the children of its nursery")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
     janus_budget     pool = janus_budget_of(100, 0, 9, 0, 0);
     for (int i = 0; i < 20; i++) {
         janus_nursery   n;

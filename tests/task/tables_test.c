@@ -4,7 +4,7 @@
  * helper threads of blocking calls, the bank, the capability table, the audit log. Others still get
  * theirs.
  */
-#include "guild.h"
+#include "caps.h"
 
 #include <string.h>
 
@@ -87,7 +87,7 @@ static void call_beside_in(janus_nursery *beside, janus_entry *entry)
 {
     atomic_store(&called, 0);
     CHECK_EQ(janus_spawn(beside, entry, NULL), JANUS_OK);
-    CHECK(town_wait(&called));
+    CHECK(rig_wait(&called));
 }
 
 static int64_t call_beside(void *argument)
@@ -115,8 +115,8 @@ static int64_t call_beside(void *argument)
 static void with_helpers(uint32_t workers, uint32_t threads, uint32_t queue, janus_entry *entry)
 {
     CHECK_EQ(
-        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .blocking_threads_max = threads,
-                                          .blocking_queue_max = queue),
+        janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_blocking_threads = threads,
+                                          .max_blocking_queue = queue),
                   entry, NULL, NULL),
         JANUS_OK);
 }
@@ -165,7 +165,7 @@ static int64_t block_or_full(void *argument)
     char text[400];
     CHECK(janus_explain(text, sizeof text) < sizeof text);
     CHECK(strstr(text, "blocking calls that wait of nursery \"greedy\"") != NULL);
-    CHECK(strstr(text, "blocking_queue_max") != NULL);
+    CHECK(strstr(text, "max_blocking_queue") != NULL);
     atomic_fetch_add(&refused, 1);
     return 0;
 }

@@ -3,7 +3,7 @@
  * Terms: what tasks start children under, and how it is inherited, restricted and counted.
  * Spawning, budgets, channels and executors, each with its capability.
  */
-#include "guild.h"
+#include "caps.h"
 #include "task/worker.h"
 
 /* Inheritance. */
@@ -11,7 +11,7 @@
 static int64_t same_context(void *argument)
 {
     const janus_context_info *mine = argument;
-    janus_context_info        info = guild_context();
+    janus_context_info        info = caps_context();
     janus_nursery             n;
     CHECK_EQ(info.kinds, mine->kinds);
     CHECK_EQ(info.implicit, 0);
@@ -20,7 +20,7 @@ static int64_t same_context(void *argument)
     CHECK_EQ(info.backend, mine->backend);
     CHECK(janus_budget_equal(info.task_budget, mine->task_budget));
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    info = guild_context();
+    info = caps_context();
     for (int kind = 1; kind < JANUS_CAP_KINDS; kind++)
         CHECK_EQ(info.cap_ids[kind], mine->cap_ids[kind]);
     if (janus_budget_get_current().syscalls == 1) { /* the first of two generations */
@@ -34,34 +34,34 @@ static int64_t same_context(void *argument)
 
 static int64_t hold_all_four(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits spawns = {.spawn = {9, {5000, 4096, 0, 0, 1}}};
     const janus_cap_limits channels = {.channel = {8, 2}};
     const janus_cap_limits backends = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
     janus_cap              of[JANUS_CAP_KINDS] = {0};
     janus_nursery          n;
     (void)argument;
-    of[JANUS_CAP_KIND_SPAWN] = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &spawns);
-    of[JANUS_CAP_KIND_BUDGET] = guild_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
+    of[JANUS_CAP_KIND_SPAWN] = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &spawns);
+    of[JANUS_CAP_KIND_BUDGET] = caps_budget(root, JANUS_RIGHTS_ALL, 1000, 1000);
     of[JANUS_CAP_KIND_CHANNEL] =
-        guild_mint(root, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &channels);
+        caps_mint(root, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &channels);
     of[JANUS_CAP_KIND_EXECUTOR] =
-        guild_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHTS_ALL, &backends);
+        caps_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHTS_ALL, &backends);
     CHECK_EQ(
         janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = of[JANUS_CAP_KIND_SPAWN],
                                                      .budget_cap = of[JANUS_CAP_KIND_BUDGET],
                                                      .channel_cap = of[JANUS_CAP_KIND_CHANNEL],
                                                      .executor_cap = of[JANUS_CAP_KIND_EXECUTOR])),
         JANUS_OK);
-    janus_context_info info = guild_context();
+    janus_context_info info = caps_context();
     CHECK_EQ(info.kinds, 30); /* all four */
     CHECK_EQ(info.implicit, 0);
     for (int kind = 1; kind < JANUS_CAP_KINDS; kind++)
-        CHECK_EQ(info.cap_ids[kind], guild_id(of[kind]));
+        CHECK_EQ(info.cap_ids[kind], caps_id(of[kind]));
     CHECK(janus_budget_equal(info.task_budget, spawns.spawn.task_budget));
     CHECK_EQ(janus_spawn(&n, same_context, &info), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    info = guild_context();
+    info = caps_context();
     CHECK_EQ(info.kinds, 0); /* the children have what was bound to the nursery */
     return 0;
 }
@@ -69,7 +69,7 @@ static int64_t hold_all_four(void *argument)
 /* CAP:9.1.1, CAP:9.2.1, CAP:6.2.2, C5. */
 TEST("children and their children have the four capabilities of the nursery, by their ids")
 {
-    guild_all(hold_all_four, NULL);
+    caps_all(hold_all_four, NULL);
 }
 
 /* with_cap. */
@@ -84,11 +84,11 @@ static int64_t live_restricted(void *argument)
 {
     struct wish  *wish = argument;
     janus_nursery n, inner;
-    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_KIND_SPAWN], guild_id(wish->narrow));
+    CHECK_EQ(caps_context().cap_ids[JANUS_CAP_KIND_SPAWN], caps_id(wish->narrow));
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &wish->gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &wish->gate), JANUS_TASK_LIMIT);
-    CHECK(town_wait(&wish->ready));
+    CHECK(rig_wait(&wish->ready));
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = wish->wide)),
              JANUS_CAP_WIDENS);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.spawn_cap = wish->more_rights)),
@@ -103,15 +103,15 @@ static int64_t live_restricted(void *argument)
 
 static int64_t restrict_child(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_cap_limits       limits = {.spawn = {2, janus_budget_default()}};
     struct wish            wish = {.ready = 0};
     janus_nursery          n;
     janus_task_id          child;
     (void)argument;
-    janus_cap ours = guild_spawn(root, 20), too_wide = guild_spawn(root, 21);
-    wish.narrow = guild_spawn(root, 2);
-    guild_open(&n, ours);
+    janus_cap ours = caps_spawn(root, 20), too_wide = caps_spawn(root, 21);
+    wish.narrow = caps_spawn(root, 2);
+    caps_open(&n, ours);
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, JANUS_SPAWN_OPTIONS(.spawn_cap = too_wide), NULL),
              JANUS_CAP_WIDENS);
     CHECK_EQ(janus_spawn_with(&n, live_restricted, &wish,
@@ -135,32 +135,31 @@ static int64_t restrict_child(void *argument)
 /* CAP:9.2.2. */
 TEST("a child started with a narrower capability holds that, and cannot show a wider one")
 {
-    guild_all(restrict_child, NULL);
+    caps_all(restrict_child, NULL);
 }
 
 static int64_t keep_rights_narrow(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.budget = {9, 9, 9, 9, 9}};
-    janus_cap              request =
-        guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHT_BUDGET_REQUEST, &limits);
-    janus_cap        all = guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &limits);
+    janus_cap request = caps_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHT_BUDGET_REQUEST, &limits);
+    janus_cap all = caps_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &limits);
     janus_nursery    n, inner;
     janus_scheduler *scheduler = jrt_worker_self()->scheduler;
-    uint64_t         before = guild_stats(scheduler).refused_widens;
+    uint64_t         before = caps_stats(scheduler).refused_widens;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = request)), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.budget_cap = all)),
              JANUS_CAP_WIDENS);
-    CHECK_EQ(guild_context().cap_ids[JANUS_CAP_KIND_BUDGET], guild_id(request));
-    CHECK_EQ(guild_stats(scheduler).refused_widens, before + 1);
+    CHECK_EQ(caps_context().cap_ids[JANUS_CAP_KIND_BUDGET], caps_id(request));
+    CHECK_EQ(caps_stats(scheduler).refused_widens, before + 1);
     return janus_nursery_end(&n, NULL);
 }
 
 /* CAP:9.2.2, C31. */
 TEST("a capability with the same limits and more rights is wider")
 {
-    guild_sovereign(1, keep_rights_narrow, NULL);
+    caps_sovereign(1, keep_rights_narrow, NULL);
 }
 
 /* Spawning. */
@@ -171,17 +170,17 @@ static int64_t up_to_three(void *argument)
     janus_task_id one;
     janus_nursery n, inner;
     (void)argument;
-    guild_open(&n, guild_spawn(guild_root(), 3));
+    caps_open(&n, caps_spawn(caps_root(), 3));
     CHECK_EQ(janus_spawn_with(&n, at_gate, &other, NULL, &one), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
-    CHECK_EQ(guild_context().tasks_alive, 3);
+    CHECK_EQ(caps_context().tasks_alive, 3);
     CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.exhaustion = 1)), JANUS_OK);
-    CHECK_EQ(guild_context().tasks_alive, 3); /* under the same capability */
+    CHECK_EQ(caps_context().tasks_alive, 3); /* under the same capability */
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
     atomic_store(&other.open, 1);
     CHECK_EQ(janus_join(&n, one, NULL), JANUS_OK);
-    while (guild_context().tasks_alive > 2) CHECK_EQ(janus_yield(), JANUS_OK);
+    while (caps_context().tasks_alive > 2) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_TASK_LIMIT);
     atomic_store(&gate.open, 1);
@@ -193,7 +192,7 @@ static int64_t up_to_three(void *argument)
 /* CAP:3.2.1/spawn, CAP:3.2.1/limit, CAP:11.1.1/spawn, CAP:11.2.1/TaskLimitExceeded. */
 TEST("with a limit of three the fourth task is refused, and admitted when one has ended")
 {
-    guild_all(up_to_three, NULL);
+    caps_all(up_to_three, NULL);
 }
 
 static int64_t tell_budget(void *argument)
@@ -214,16 +213,16 @@ static janus_budget budget_of_child(janus_nursery *n, const janus_budget *want)
 
 static int64_t energy(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_budget     each = janus_budget_of(700, 5000, 3, 2, 1);
     const janus_cap_limits limits = {.spawn = {10, each}};
     const janus_budget     pool = janus_budget_of(501, 1 << 20, 10, 1, 9);
     const janus_budget     more = janus_budget_of(9999, 1, 9, 9, 0);
-    janus_cap     spawn = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
-    janus_cap     budget = guild_budget(root, JANUS_RIGHTS_ALL, 1 << 20, 1 << 20);
-    janus_nursery n;
+    janus_cap              spawn = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              budget = caps_budget(root, JANUS_RIGHTS_ALL, 1 << 20, 1 << 20);
+    janus_nursery          n;
     (void)argument;
-    guild_open(&n, spawn);
+    caps_open(&n, spawn);
     CHECK(janus_budget_equal(budget_of_child(&n, NULL), each));
     CHECK(janus_budget_equal(budget_of_child(&n, &more), janus_budget_min(each, more)));
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
@@ -237,19 +236,19 @@ static int64_t energy(void *argument)
 /* CAP:1.1.1, CAP:3.2.1/budget, C6. */
 TEST("a child's budget is the capability's task_budget, cut to what it asks for and the pool has")
 {
-    guild_all(energy, NULL);
+    caps_all(energy, NULL);
 }
 
 static int64_t spawn_tokens(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {10, janus_budget_default()}};
-    janus_cap tasks = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
-    janus_cap scopes = guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
+    janus_cap tasks = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK, &limits);
+    janus_cap scopes = caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_NURSERY, &limits);
     janus_nursery n, inner;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = tasks)), JANUS_CAP_RIGHT);
-    guild_open(&n, scopes);
+    caps_open(&n, scopes);
     CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_CAP_RIGHT);
@@ -259,7 +258,7 @@ static int64_t spawn_tokens(void *argument)
 /* CAP:3.3.1/spawn.task, CAP:3.3.1/spawn.nursery. */
 TEST("spawn.task starts tasks and opens no nursery, spawn.nursery the other way round")
 {
-    guild_all(spawn_tokens, NULL);
+    caps_all(spawn_tokens, NULL);
 }
 
 /* Nested. */
@@ -274,25 +273,25 @@ static int64_t inner_sandbox(void *argument)
 {
     struct nest  *nest = argument;
     janus_nursery n;
-    CHECK(town_wait(&nest->ready));
-    guild_open(&n, nest->cap); /* four of them, in six that are around */
+    CHECK(rig_wait(&nest->ready));
+    caps_open(&n, nest->cap); /* four of them, in six that are around */
     for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(&n, at_gate, &nest->gate), JANUS_OK);
-    CHECK_EQ(guild_context().tasks_alive, 3);
+    CHECK_EQ(caps_context().tasks_alive, 3);
     atomic_store(&nest->tried, 1);
-    CHECK(town_wait(&nest->gate.open));
+    CHECK(rig_wait(&nest->gate.open));
     return janus_nursery_end(&n, NULL);
 }
 
 static int64_t outer_sandbox(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     struct nest            nest = {.ready = 0};
     const janus_cap_limits four = {.spawn = {4, janus_budget_default()}};
     janus_nursery          n, narrow;
     janus_task_id          child;
-    janus_cap              six = guild_spawn(root, 6), one = guild_spawn(root, 1);
+    janus_cap              six = caps_spawn(root, 6), one = caps_spawn(root, 1);
     (void)argument;
-    guild_open(&n, six);
+    caps_open(&n, six);
     CHECK_EQ(janus_spawn_with(&n, inner_sandbox, &nest, NULL, &child), JANUS_OK);
     CHECK_EQ(janus_cap_mint(root, child,
                             JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
@@ -300,12 +299,12 @@ static int64_t outer_sandbox(void *argument)
                             &nest.cap),
              JANUS_OK);
     atomic_store(&nest.ready, 1);
-    CHECK(town_wait(&nest.tried));
-    CHECK_EQ(guild_context().tasks_alive, 4); /* the child and its three */
-    guild_open(&narrow, one);
+    CHECK(rig_wait(&nest.tried));
+    CHECK_EQ(caps_context().tasks_alive, 4); /* the child and its three */
+    caps_open(&narrow, one);
     CHECK_EQ(janus_spawn(&narrow, at_gate, &nest.gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&narrow, at_gate, &nest.gate), JANUS_TASK_LIMIT); /* of the inner one */
-    CHECK_EQ(guild_context().tasks_alive, 1);
+    CHECK_EQ(caps_context().tasks_alive, 1);
     CHECK_EQ(janus_spawn(&n, at_gate, &nest.gate), JANUS_OK);         /* the sixth */
     CHECK_EQ(janus_spawn(&n, at_gate, &nest.gate), JANUS_TASK_LIMIT); /* of the outer one */
     atomic_store(&nest.gate.open, 1);
@@ -316,34 +315,34 @@ static int64_t outer_sandbox(void *argument)
 }
 
 /* CAP:3.2.1/limit, C36. */
-TEST("a task in a sandbox counts in every sandbox around it") { guild_all(outer_sandbox, NULL); }
+TEST("a task in a sandbox counts in every sandbox around it") { caps_all(outer_sandbox, NULL); }
 
 static int64_t refused_inside(void *argument)
 {
-    const janus_authority *root = guild_root();
-    janus_cap              two = guild_spawn(root, 2), same = guild_spawn(root, 2);
+    const janus_authority *root = caps_root();
+    janus_cap              two = caps_spawn(root, 2), same = caps_spawn(root, 2);
     janus_nursery          n, inner;
     struct gate            gate = {.open = 0};
     (void)argument;
-    guild_open(&n, two);
+    caps_open(&n, two);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-    guild_open(&inner, same);
+    caps_open(&inner, same);
     CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
     for (int i = 0; i < 50; i++) CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_TASK_LIMIT);
-    CHECK_EQ(guild_context().tasks_alive, 1); /* refused outside: nothing stays taken inside */
+    CHECK_EQ(caps_context().tasks_alive, 1); /* refused outside: nothing stays taken inside */
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_await_with(&inner, NULL), JANUS_OK);
-    CHECK_EQ(guild_context().tasks_alive, 0);
+    CHECK_EQ(caps_context().tasks_alive, 0);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&n, NULL), JANUS_OK);
-    CHECK_EQ(guild_context().tasks_alive, 0);
+    CHECK_EQ(caps_context().tasks_alive, 0);
     return janus_nursery_end(&n, NULL);
 }
 
 /* C36; on any error nothing happened. */
 TEST("a spawn that an outer sandbox refuses takes no room in the inner one")
 {
-    guild_all(refused_inside, NULL);
+    caps_all(refused_inside, NULL);
 }
 
 /* C36: exact, on all workers. */
@@ -369,7 +368,7 @@ static int64_t fill_up(void *argument)
 {
     struct crowd *crowd = argument;
     int           started = 0;
-    while (started < (TOWN_SLOW ? 300 : 3000)) {
+    while (started < (RIG_SLOW ? 300 : 3000)) {
         janus_status status = janus_spawn(crowd->in, be_counted, crowd);
         CHECK(status == JANUS_OK || status == JANUS_TASK_LIMIT);
         if (status == JANUS_OK) started++;
@@ -382,26 +381,26 @@ static int64_t fill_up(void *argument)
 static int64_t crowd_in(void *argument)
 {
     enum { LIMIT = 16, MAKERS = 8 };
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_nursery          n, makers;
     struct crowd           crowd = {.in = &n};
     (void)argument;
     const janus_cap_limits few = {.spawn = {LIMIT, {.ops = 100}}};
     const janus_cap_limits rich = {.spawn = {LIMIT + MAKERS, {.ops = 1 << 30}}};
-    guild_open(&makers, guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich));
-    guild_open(&n, guild_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &few));
+    caps_open(&makers, caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &rich));
+    caps_open(&n, caps_mint(root, JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL, &few));
     for (int i = 0; i < MAKERS; i++) CHECK_EQ(janus_spawn(&makers, fill_up, &crowd), JANUS_OK);
     CHECK_EQ(janus_nursery_await_with(&makers, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK(crowd.peak <= LIMIT);
     CHECK(crowd.refused > 0);
-    CHECK_EQ(guild_context().tasks_alive, 0);
+    CHECK_EQ(caps_context().tasks_alive, 0);
     return janus_nursery_end(&makers, NULL);
 }
 
 /* C36, CAP:3.2.1/limit. */
 TEST("eight tasks that spawn into one nursery never have more alive than its capability allows")
 {
-    guild_sovereign(2, crowd_in, NULL);
-    guild_sovereign(8, crowd_in, NULL);
+    caps_sovereign(2, crowd_in, NULL);
+    caps_sovereign(8, crowd_in, NULL);
 }

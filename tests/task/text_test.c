@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What users of tasks read: texts, durations, and their scheduler. */
-#include "town.h"
+#include "rig.h"
 
 #include <janusrt/dump.h>
 #include <janusrt/explain.h>

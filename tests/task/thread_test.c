@@ -3,7 +3,7 @@
  * The backend THREADED: a thread for each child, all calls on it, its limits, its end.
  * executor_test.c has what all backends share.
  */
-#include "court.h"
+#include "backends.h"
 #include "plat/seam.h"
 #include "task/worker.h"
 #include "work/replace.h"
@@ -12,11 +12,11 @@
 #include <pthread.h>
 #include <string.h>
 
-enum { REPEATS = TOWN_SLOW ? 20 : 200, CHILDREN = 5 };
+enum { REPEATS = RIG_SLOW ? 20 : 200, CHILDREN = 5 };
 
-static void court_all(janus_entry *entry)
+static void backend_all(janus_entry *entry)
 {
-    for (uint32_t workers = 1; workers <= 4; workers *= 2) court_run(workers, entry, NULL);
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) backend_run(workers, entry, NULL);
 }
 
 /* One more for each. */
@@ -25,24 +25,24 @@ static int64_t count_threads(void *argument)
 {
     struct gate   gate = {.result = 0};
     janus_nursery n;
-    int           before = court_threads();
+    int           before = backend_threads();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "counted");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "counted");
     for (int i = 1; i <= CHILDREN; i++) {
         CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-        CHECK_EQ(court_threads(), before + i);
+        CHECK_EQ(backend_threads(), before + i);
     }
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK(court_threads_become(before));
+    CHECK(backend_threads_become(before));
     CHECK_EQ(gate.arrived, CHILDREN);
     return 0;
 }
 
 TEST("each living child has one thread, and when all have ended there are as many as before")
 {
-    TOWN_REAL("threads of the system are counted");
-    court_all(count_threads);
+    RIG_REAL("threads of the system are counted");
+    backend_all(count_threads);
 }
 
 /* Its own. */
@@ -54,15 +54,15 @@ struct home {
 
 static int64_t tell_thread(void *argument)
 {
-    *(pid_t *)argument = court_thread();
+    *(pid_t *)argument = backend_thread();
     CHECK_EQ(janus_sleep(1000), JANUS_OK);
     CHECK_EQ(janus_yield(), JANUS_OK);
-    return *(pid_t *)argument == court_thread() ? 0 : -1;
+    return *(pid_t *)argument == backend_thread() ? 0 : -1;
 }
 
 static int64_t note_elsewhere(void *argument)
 {
-    atomic_store((atomic_int *)argument, court_thread());
+    atomic_store((atomic_int *)argument, backend_thread());
     return 0;
 }
 
@@ -71,13 +71,13 @@ static int64_t nest(void *argument)
 {
     struct home  *home = argument;
     janus_nursery n;
-    if (home->thread != court_thread()) return -1;
+    if (home->thread != backend_thread()) return -1;
     CHECK_EQ(janus_sleep(1000), JANUS_OK);
-    if (home->thread != court_thread()) return -2;
+    if (home->thread != backend_thread()) return -2;
     if (atomic_fetch_add(&home->others, 1) > 40) return tell_thread(&home->inside);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nest, home), JANUS_OK);
-    if (home->thread != court_thread()) return -3;
+    if (home->thread != backend_thread()) return -3;
     return janus_nursery_end(&n, NULL);
 }
 
@@ -85,17 +85,17 @@ static int64_t stay(void *argument)
 {
     struct home  *home = argument;
     janus_nursery n;
-    home->thread = court_thread();
+    home->thread = backend_thread();
     for (int i = 0; i < 10; i++) {
         CHECK_EQ(janus_yield(), JANUS_OK);
         CHECK_EQ(janus_sleep(1000), JANUS_OK);
-        CHECK_EQ(home->thread, court_thread());
+        CHECK_EQ(home->thread, backend_thread());
     }
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.backend = JANUS_BACKEND_SET(JANUS_BACKEND_BLOCKING))),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&n, nest, home), JANUS_OK);
-    CHECK_EQ(home->thread, court_thread());
+    CHECK_EQ(home->thread, backend_thread());
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK_EQ(home->inside, home->thread);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.backend = JANUS_BACKEND_SET(
@@ -107,7 +107,7 @@ static int64_t stay(void *argument)
     }
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     CHECK(home->elsewhere != home->thread);
-    CHECK_EQ(home->thread, court_thread());
+    CHECK_EQ(home->thread, backend_thread());
     return 0;
 }
 
@@ -116,21 +116,21 @@ static int64_t stay_all(void *argument)
     struct home   homes[CHILDREN] = {{0}};
     janus_nursery n;
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "homes");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "homes");
     for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn(&n, stay, &homes[i]), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     for (int i = 0; i < CHILDREN; i++) {
         for (int j = 0; j < i; j++) CHECK(homes[i].thread != homes[j].thread);
-        CHECK(homes[i].thread != court_thread());
+        CHECK(homes[i].thread != backend_thread());
     }
     return 0;
 }
 
 TEST("a child stays on its thread, alone with the children that it runs synchronously")
 {
-    TOWN_REAL("threads of the system are counted");
-    court_run(1, stay_all, NULL);
-    court_run(2, stay_all, NULL);
+    RIG_REAL("threads of the system are counted");
+    backend_run(1, stay_all, NULL);
+    backend_run(2, stay_all, NULL);
 }
 
 /* Cancelling, deadlocks, timers. */
@@ -140,7 +140,7 @@ static int64_t cancel_sleepers(void *argument)
     atomic_int    asleep = 0;
     janus_nursery n;
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "sleepers");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "sleepers");
     for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn(&n, sleep_an_hour, &asleep), JANUS_OK);
     while (asleep < CHILDREN) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
@@ -148,7 +148,7 @@ static int64_t cancel_sleepers(void *argument)
     return 0;
 }
 
-TEST("a cancel wakes children that sleep on threads of their own") { court_all(cancel_sleepers); }
+TEST("a cancel wakes children that sleep on threads of their own") { backend_all(cancel_sleepers); }
 
 static int64_t wait_for_nobody(void *argument) { return janus_waitpoint_wait(argument, "nobody"); }
 
@@ -158,7 +158,7 @@ static int64_t stuck(void *argument)
     janus_nursery_result result;
     janus_waitpoint      points[2];
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
     for (int i = 0; i < 2; i++) {
         janus_waitpoint_init(&points[i], JANUS_WAKER_TASKS);
         CHECK_EQ(janus_spawn(&n, wait_for_nobody, &points[i]), JANUS_OK);
@@ -169,11 +169,11 @@ static int64_t stuck(void *argument)
     return 0;
 }
 
-TEST("when all threads and all workers wait, a deadlock is reported") { court_all(stuck); }
+TEST("when all threads and all workers wait, a deadlock is reported") { backend_all(stuck); }
 
 static int64_t work_then_open(void *argument)
 {
-    uint64_t until = janus_now_ns() + 5 * town_ms;
+    uint64_t until = janus_now_ns() + 5 * rig_ms;
     while (janus_now_ns() < until) continue; /* meanwhile no worker has anything to do */
     janus_waitpoint_wake(argument);
     return 0;
@@ -185,14 +185,14 @@ static int64_t not_stuck(void *argument)
     janus_waitpoint point;
     (void)argument;
     janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "busy");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "busy");
     CHECK_EQ(janus_spawn(&n, work_then_open, &point), JANUS_OK);
     CHECK_EQ(janus_waitpoint_wait(&point, "a thread"), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }
 
-TEST("while a thread computes, no deadlock is reported") { court_all(not_stuck); }
+TEST("while a thread computes, no deadlock is reported") { backend_all(not_stuck); }
 
 static int64_t sleep_and_open(void *argument)
 {
@@ -208,7 +208,7 @@ static int64_t busy_worker(void *argument)
     struct gate   gate = {.result = 0};
     janus_nursery n;
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "timers");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "timers");
     CHECK_EQ(janus_spawn(&n, sleep_and_open, &gate), JANUS_OK);
     CHECK_EQ(keep_worker(&gate), 0); /* the only one */
     return janus_nursery_end(&n, NULL);
@@ -216,7 +216,7 @@ static int64_t busy_worker(void *argument)
 
 TEST("a child wakes up in time although the only worker is busy")
 {
-    court_run(1, busy_worker, NULL);
+    backend_run(1, busy_worker, NULL);
 }
 
 /* Failures. */
@@ -234,7 +234,7 @@ static int64_t fail_all(void *argument)
     janus_nursery_result result;
     (void)argument;
     for (int i = 0; i < 3; i++) {
-        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
+        BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, overflow, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
         CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_STACK_OVERFLOW);
@@ -244,8 +244,8 @@ static int64_t fail_all(void *argument)
 
 TEST("a stack overflow on a thread ends the child alone")
 {
-    TOWN_OVERFLOWS();
-    court_all(fail_all);
+    RIG_OVERFLOWS();
+    backend_all(fail_all);
 }
 
 static atomic_int mourned;
@@ -287,12 +287,12 @@ static void end_threads(int times, bool replaced)
     for (int i = 0; i < times; i++) {
         mourned = 0;
         if (!replaced) jrt_replacements_refuse(1);
-        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
+        BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, end_thread, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
         CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
         if (!replaced) jrt_replacements_refuse(1);
-        COURT_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
+        BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, end_thread_inside, NULL), JANUS_OK);
         CHECK_EQ(janus_nursery_end(&n, &result), JANUS_OK);
         CHECK_EQ(mourned, 2);
@@ -302,40 +302,40 @@ static void end_threads(int times, bool replaced)
 static int64_t end_replaced(void *argument)
 {
     (void)argument;
-    end_threads(TOWN_SLOW ? 2 : 10, true);
+    end_threads(RIG_SLOW ? 2 : 10, true);
     return 0;
 }
 
 static int64_t end_lost(void *argument)
 {
     (void)argument;
-    end_threads(TOWN_SLOW ? 2 : 10, false);
+    end_threads(RIG_SLOW ? 2 : 10, false);
     return 0;
 }
 
 TEST("a child that ends its thread has panicked, on another thread")
 {
-    TOWN_REAL("the one thread cannot be ended");
-    court_all(end_replaced);
+    RIG_REAL("the one thread cannot be ended");
+    backend_all(end_replaced);
 }
 
 TEST("if its thread cannot be replaced, the workers run the child's end")
 {
-    TOWN_REAL("the one thread cannot be ended");
-    court_all(end_lost);
+    RIG_REAL("the one thread cannot be ended");
+    backend_all(end_lost);
 }
 
 static int64_t refused_thread(void *argument)
 {
     janus_nursery      n;
     atomic_int         ran = 0;
-    int                before = court_threads();
+    int                before = backend_threads();
     janus_context_info info = JANUS_CONTEXT_INFO();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .max_children = 1, .threads_max = 1);
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .max_children = 1, .max_threads = 1);
     jrt_seats_refuse(2);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_NO_MEMORY);
-    CHECK_EQ(court_threads(), before);
+    CHECK_EQ(backend_threads(), before);
     CHECK_EQ(janus_context_inspect(&info), JANUS_OK);
     CHECK_EQ(info.tasks_alive, 0);
     CHECK_EQ(janus_spawn(&n, count_me, &ran), JANUS_OK); /* nothing was left taken */
@@ -346,7 +346,7 @@ static int64_t refused_thread(void *argument)
 
 TEST("a spawn for which there is no thread is refused, and nothing happened")
 {
-    court_all(refused_thread);
+    backend_all(refused_thread);
 }
 
 /* Numbers of threads. */
@@ -358,18 +358,18 @@ static int64_t fill_up(void *argument)
     janus_task_id first;
     char          text[400];
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .threads_max = 3);
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .max_threads = 3);
     CHECK_EQ(janus_spawn_with(&n, nothing, NULL, NULL, &first), JANUS_OK);
     CHECK_EQ(janus_join(&n, first, NULL), JANUS_OK);
     for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
-    CHECK_EQ(janus_nursery_open(
-                 &inner, JANUS_NURSERY_OPTIONS(.executor_cap = court.executor, .threads_max = 9)),
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.executor_cap = first_caps.executor,
+                                                              .max_threads = 9)),
              JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&inner, at_gate, &gate), JANUS_FULL); /* of what is around it */
     CHECK(janus_explain(text, sizeof text) > 0);
     CHECK(strstr(text, "3 of 3 used") != NULL);
-    CHECK(strstr(text, "threads_max") != NULL);
+    CHECK(strstr(text, "max_threads") != NULL);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_FULL);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
@@ -379,21 +379,21 @@ static int64_t fill_up(void *argument)
     return 0;
 }
 
-TEST("threads_max children have a thread, here and below, and one more is refused")
+TEST("max_threads children have a thread, here and below, and one more is refused")
 {
-    court_all(fill_up);
+    backend_all(fill_up);
 }
 
 static int64_t fill_scheduler(void *argument)
 {
     struct gate   gate = {.result = 0};
     janus_nursery n;
-    int           before = court_threads();
+    int           before = backend_threads();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "all");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "all");
     for (int i = 0; i < 40; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_FULL);
-    CHECK_EQ(court_threads(), before + 40);
+    CHECK_EQ(backend_threads(), before + 40);
     atomic_store(&gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -401,8 +401,8 @@ static int64_t fill_scheduler(void *argument)
 
 TEST("a scheduler has no more threads for children than its options allow")
 {
-    TOWN_REAL("threads of the system are counted");
-    court_run(2, fill_scheduler, NULL);
+    RIG_REAL("threads of the system are counted");
+    backend_run(2, fill_scheduler, NULL);
 }
 
 /* Inspection. */
@@ -416,7 +416,7 @@ static int64_t look(void *argument)
     char            text[8192] = "";
     int             ends[2];
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "seen");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "seen");
     CHECK_EQ(janus_spawn_with(&n, at_gate, &gate,
                               JANUS_SPAWN_OPTIONS(.name = "it", .priority = JANUS_PRIORITY_LOW),
                               &id),
@@ -434,18 +434,18 @@ static int64_t look(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("dumps show threads, and a child's priority is what it was given") { court_all(look); }
+TEST("dumps show threads, and a child's priority is what it was given") { backend_all(look); }
 
 static int64_t sum_up(void *argument)
 {
     janus_worker_info stats = JANUS_WORKER_INFO();
     janus_nursery     n;
-    int               before = court_threads();
+    int               before = backend_threads();
     (void)argument;
-    COURT_OPEN(&n, JANUS_BACKEND_THREADED, .name = "books");
+    BACKEND_OPEN(&n, JANUS_BACKEND_THREADED, .name = "books");
     for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    CHECK(court_threads_become(before));
+    CHECK(backend_threads_become(before));
     CHECK_EQ(janus_worker_inspect(jrt_worker_self()->scheduler, JANUS_ALL_WORKERS, &stats),
              JANUS_OK);
     CHECK_EQ(stats.tasks_executed, CHILDREN + 1);
@@ -454,8 +454,8 @@ static int64_t sum_up(void *argument)
 
 TEST("the scheduler's statistics include the threads of children that have ended")
 {
-    TOWN_REAL("threads of the system are counted");
-    court_run(2, sum_up, NULL);
+    RIG_REAL("threads of the system are counted");
+    backend_run(2, sum_up, NULL);
 }
 
 /* Stopping. */
@@ -464,14 +464,14 @@ TEST("the scheduler's statistics include the threads of children that have ended
 static janus_scheduler *open_outside(janus_nursery *n)
 {
     const uint64_t   threaded = JANUS_BACKEND_SET(JANUS_BACKEND_THREADED);
-    janus_scheduler *scheduler = court_open(1);
-    court.spawn =
-        court_mint(JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
-                   (janus_cap_limits){.spawn = {.max_tasks = 8, .task_budget = JANUS_BUDGET()}});
-    court.executor = court_executor(JANUS_RIGHTS_ALL, threaded);
+    janus_scheduler *scheduler = backend_open(1);
+    first_caps.spawn =
+        backend_mint(JANUS_CAP_KIND_SPAWN, JANUS_RIGHTS_ALL,
+                     (janus_cap_limits){.spawn = {.max_tasks = 8, .task_budget = JANUS_BUDGET()}});
+    first_caps.executor = backend_executor(JANUS_RIGHTS_ALL, threaded);
     CHECK_EQ(janus_nursery_open_in(scheduler, n,
-                                   JANUS_NURSERY_OPTIONS(.spawn_cap = court.spawn,
-                                                         .executor_cap = court.executor,
+                                   JANUS_NURSERY_OPTIONS(.spawn_cap = first_caps.spawn,
+                                                         .executor_cap = first_caps.executor,
                                                          .backend = threaded)),
              JANUS_OK);
     return scheduler;
@@ -479,20 +479,20 @@ static janus_scheduler *open_outside(janus_nursery *n)
 
 TEST("stopping a scheduler ends children that wait, or compute, on threads of their own")
 {
-    TOWN_REAL("threads of the system are counted");
-    for (int i = 0; i < (TOWN_SLOW ? 3 : 20); i++) {
+    RIG_REAL("threads of the system are counted");
+    for (int i = 0; i < (RIG_SLOW ? 3 : 20); i++) {
         janus_nursery    n;
         atomic_int       there = 0;
-        int              before = court_settle();
+        int              before = backend_settle();
         janus_scheduler *scheduler = open_outside(&n);
         CHECK_EQ(janus_spawn(&n, sleep_an_hour, &there), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, yield_for_ever, &there), JANUS_OK);
         while (i % 2 == 0 && atomic_load(&there) < 2) jrt_thread_yield();
-        CHECK_EQ(court_threads(), before + 3);
+        CHECK_EQ(backend_threads(), before + 3);
         CHECK_EQ(janus_scheduler_stop(scheduler), JANUS_OK);
-        CHECK_EQ(court_settle(), before);
+        CHECK_EQ(backend_settle(), before);
         CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_CLOSED);
-        CHECK_EQ(court_settle(), before);
+        CHECK_EQ(backend_settle(), before);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
@@ -506,8 +506,8 @@ static void *stop_it(void *argument)
 
 TEST("stopping a scheduler while threads are made for children loses no thread and no child")
 {
-    TOWN_REAL("a thread outside takes part");
-    for (int i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
+    RIG_REAL("a thread outside takes part");
+    for (int i = 0; i < (RIG_SLOW ? 10 : 100); i++) {
         atomic_int       ran = 0;
         int              started = 0;
         janus_nursery    n;
@@ -550,7 +550,7 @@ static int64_t storm(void *argument)
     uint64_t     deadline = dice(&seed) % 4 == 0 ? janus_now_ns() + dice(&seed) % 200000 : 0;
     janus_status status = janus_nursery_open(
         &n, JANUS_NURSERY_OPTIONS(.deadline_ns = deadline, .policy = dice(&seed) % 2,
-                                  .backend = JANUS_BACKEND_SET(court_backends[dice(&seed) % 3])));
+                                  .backend = JANUS_BACKEND_SET(every_backend[dice(&seed) % 3])));
     CHECK_EQ(status, JANUS_OK);
     for (int i = 0; i < 3; i++) {
         below[i] = (struct storm){.seed = dice(&seed), .depth = here.depth - 1, .born = here.born};
@@ -569,22 +569,22 @@ static int64_t storm(void *argument)
 static int64_t storms(void *argument)
 {
     unsigned *seed = argument;
-    int       before = court_threads();
+    int       before = backend_threads();
     for (int i = 0; i < REPEATS; i++) {
         janus_nursery n;
         atomic_int    born = 0;
         struct storm  first = {.seed = (*seed)++, .depth = 3, .born = &born};
-        COURT_OPEN(&n, court_backends[i % COURT_BACKENDS], .policy = JANUS_POLICY_WAIT_ALL);
+        BACKEND_OPEN(&n, every_backend[i % BACKENDS], .policy = JANUS_POLICY_WAIT_ALL);
         CHECK_EQ(janus_spawn(&n, storm, &first), JANUS_OK);
         JANUS_IGNORE(janus_nursery_end(&n, NULL));
         CHECK(born > 0);
     }
-    CHECK(court_threads_become(before));
+    CHECK(backend_threads_become(before));
     return 0;
 }
 
 TEST("trees of all backends, with sleeps, deadlines, failures, joins and cancels, end")
 {
     unsigned seed = 1;
-    for (uint32_t workers = 1; workers <= 4; workers *= 2) court_run(workers, storms, &seed);
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) backend_run(workers, storms, &seed);
 }

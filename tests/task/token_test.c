@@ -2,7 +2,7 @@
 /* Cancel tokens: alone, in trees, from many threads, and bound to nurseries. */
 #include "cancel/token.h"
 #include "plat/seam.h"
-#include "town.h"
+#include "rig.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -191,7 +191,7 @@ static void *cancel_it(void *argument)
 
 TEST("after removal a callback is not running and never will")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     int ran = 0;
     for (int i = 0; i < REPEATS / 10; i++) {
         struct race        race = {.token = make()};
@@ -228,7 +228,7 @@ static void *make_children(void *argument)
 
 TEST("threads that cancel, make and release children at the same time do not disturb each other")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS / 10; i++) {
         struct race race = {.token = make()};
         pthread_t   threads[4];
@@ -484,7 +484,7 @@ static int64_t come_and_go(void *argument)
 
 TEST("a nursery may end while another thread cancels the token it is bound to")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     for (int i = 0; i < REPEATS / 20; i++) {
         struct race race = {.token = make()};
         pthread_t   thread;
@@ -498,7 +498,7 @@ TEST("a nursery may end while another thread cancels the token it is bound to")
 
 TEST("a thread's token cancels the tasks of its own root nursery")
 {
-    TOWN_REAL("a thread outside takes part");
+    RIG_REAL("a thread outside takes part");
     janus_scheduler *scheduler;
     janus_nursery    root;
     janus_token     *token = make();

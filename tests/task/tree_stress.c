@@ -516,7 +516,7 @@ static janus_scheduler *open_scheduler(uint32_t workers, uint64_t random)
     janus_scheduler_options *options =
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = JANUS_UNLIMITED,
                                 .deterministic_seed = 0, .victims = (janus_victims)(random % 4),
-                                .no_stealing = random / 4 % 8 == 0, .blocking_threads_max = 4);
+                                .no_stealing = random / 4 % 8 == 0, .max_blocking_threads = 4);
     atomic_store(&spawned, 0);
     janus_status status = janus_scheduler_create_with(options, &scheduler);
     MUST(status == JANUS_OK, "%d", status);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Turns: a task with expensive operations keeps its worker no longer than others, and repays what
  * it owes. */
-#define TOWN_TURN_NS JANUS_TURN_NS
-#include "town.h"
+#define RIG_TURN_NS JANUS_TURN_NS
+#include "rig.h"
 
 /* A task that yields all the time, and counts how often it ran. */
 struct watcher {
@@ -48,9 +48,9 @@ static int beside(janus_entry *entry, uint64_t max_tasks)
 {
     struct beside    run = {.entry = entry};
     janus_budget     most = janus_budget_scale(janus_budget_cluster_default(), 1000000);
-    janus_scheduler *scheduler = town_open(
-        JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = max_tasks, .budget_max = &most));
-    town_do(scheduler, run_beside, &run);
+    janus_scheduler *scheduler = rig_open(
+        JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = max_tasks, .max_budget = &most));
+    rig_do(scheduler, run_beside, &run);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     return run.turns;
 }
@@ -140,7 +140,7 @@ static int64_t large_blocks(void *argument)
 
 TEST("large blocks end a turn by their time")
 {
-    TOWN_REAL("touching memory takes no time");
+    RIG_REAL("touching memory takes no time");
     CHECK(beside(large_blocks, 0) >= 20);
 }
 
@@ -167,7 +167,7 @@ TEST("after a slice that lasted long the next ones are shorter")
 
 static int64_t calls_only(void *argument)
 {
-    uint64_t        end = janus_now_ns() + 20 * town_ms;
+    uint64_t        end = janus_now_ns() + 20 * rig_ms;
     const int       before = atomic_load(&((struct watcher *)argument)->turns);
     janus_task_info info = JANUS_TASK_INFO();
     while (janus_now_ns() < end) CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
@@ -191,14 +191,14 @@ static void beside_turns(janus_entry *entry, uint64_t turn_ns)
 {
     struct beside    run = {.entry = entry};
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .turn_ns = turn_ns));
-    town_do(scheduler, run_beside, &run);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .turn_ns = turn_ns));
+    rig_do(scheduler, run_beside, &run);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 TEST("a task that only calls the library yields after turn_ns, not before")
 {
-    TOWN_REAL("the time of a turn is measured");
+    RIG_REAL("the time of a turn is measured");
     beside_turns(nobody_ran, 3600 * JANUS_SECONDS);
     beside_turns(somebody_ran, 1000);
     beside_turns(somebody_ran, 0);
@@ -269,8 +269,8 @@ static int64_t spend_all(void *argument)
 TEST("turns that are cut short cost no op more or less")
 {
     struct spender plain = {.dear = false}, dear = {.dear = true};
-    town_run(1, spend_all, &plain, 1);
-    town_run(1, spend_all, &dear, 1);
+    rig_run(1, spend_all, &plain, 1);
+    rig_run(1, spend_all, &dear, 1);
     CHECK_EQ(plain.checks, SPENT);
     CHECK_EQ(dear.checks, SPENT);
 }
@@ -296,7 +296,7 @@ static int64_t cancel_and_wait(void *argument)
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, tidy_up, argument), JANUS_OK);
-    CHECK_EQ(janus_sleep(town_ms), JANUS_OK);
+    CHECK_EQ(janus_sleep(rig_ms), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     return 0;
@@ -305,7 +305,7 @@ static int64_t cancel_and_wait(void *argument)
 TEST("a cancelled task that cleans up with expensive operations reaches its end")
 {
     atomic_int reached = 0;
-    town_run(1, cancel_and_wait, &reached, 1);
+    rig_run(1, cancel_and_wait, &reached, 1);
     CHECK_EQ(reached, 1);
 }
 
@@ -315,7 +315,7 @@ enum { RUNNERS = 24 };
 
 static int64_t run_through(void *argument)
 {
-    for (int i = 0; i < (TOWN_SLOW ? 30 : 300) * 1000; i++) {
+    for (int i = 0; i < (RIG_SLOW ? 30 : 300) * 1000; i++) {
         CHECK_EQ(janus_check(), JANUS_OK);
     }
     return count_me(argument);
@@ -337,7 +337,7 @@ static int64_t many(void *argument)
 
 TEST("no task that is moved between busy workers is lost or run twice")
 {
-    for (uint32_t workers = 2; workers <= 8; workers *= 2) town_run(workers, many, NULL, 5);
+    for (uint32_t workers = 2; workers <= 8; workers *= 2) rig_run(workers, many, NULL, 5);
 }
 
 /* One task has a worker to itself, without a check, while eight others begin on the other worker.
@@ -375,12 +375,12 @@ static int64_t spin_all(void *argument)
     for (int i = 0; i < SPINNERS; i++) {
         spinners[i].over = &over;
         CHECK_EQ(janus_spawn(&n, spin, &spinners[i]), JANUS_OK);
-        if (i == 0) CHECK(town_wait(&gate.arrived));
+        if (i == 0) CHECK(rig_wait(&gate.arrived));
     }
-    CHECK_EQ(janus_sleep(5 * town_ms), JANUS_OK);
+    CHECK_EQ(janus_sleep(5 * rig_ms), JANUS_OK);
     for (int i = 0; i < SPINNERS; i++) before[i] = atomic_load(&spinners[i].units);
     atomic_store(&gate.open, 1);
-    CHECK_EQ(janus_sleep(60 * town_ms), JANUS_OK);
+    CHECK_EQ(janus_sleep(60 * rig_ms), JANUS_OK);
     for (int i = 1; i < SPINNERS; i++) others += atomic_load(&spinners[i].units) - before[i];
     *ratio = (double)atomic_load(&spinners[0].units) * (SPINNERS - 1) / (double)(others + 1);
     atomic_store(&over, true);
@@ -390,10 +390,10 @@ static int64_t spin_all(void *argument)
 
 TEST("a task does not stay alone on its worker while eight share the other")
 {
-    TOWN_REAL("shares of real time are compared");
+    RIG_REAL("shares of real time are compared");
     double least = 1000, ratio = 0;
     for (int i = 0; i < 100 && least >= 4; i++) {
-        town_run(2, spin_all, &ratio, 1);
+        rig_run(2, spin_all, &ratio, 1);
         if (ratio < least) least = ratio;
     }
     CHECK(least < 4); /* eight, if no task moves; a busy system may spoil most tries */

@@ -4,7 +4,7 @@
 #define JANUSRT_TESTS_TASK_WHARF_H
 
 #include "../cap/places.h"
-#include "guild.h"
+#include "caps.h"
 #include "means/handles.h"
 #include "plat/world.h"
 
@@ -127,7 +127,7 @@ static inline bool wharf_said(const char *what)
 static inline janus_cap wharf_net(const janus_authority *root, const char *range, uint64_t handles)
 {
     const janus_cap_limits limits = {.net = place_range(range, handles)};
-    return guild_mint(root, JANUS_CAP_KIND_NET, JANUS_RIGHTS_ALL, &limits);
+    return caps_mint(root, JANUS_CAP_KIND_NET, JANUS_RIGHTS_ALL, &limits);
 }
 
 #endif

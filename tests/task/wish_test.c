@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Spawns that wait for room under TASK_LIMIT. */
-#include "guild.h"
+#include "caps.h"
 #include "task/worker.h"
 
 enum { MAX = 4, CHILDREN = 100 };
@@ -84,7 +84,7 @@ TEST("a thread that owns a nursery waits for room, too")
         struct crowd     crowd = {.yields = 1};
         janus_nursery    n;
         janus_scheduler *scheduler =
-            town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 3));
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = 3));
         CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
         for (int i = 0; i < CHILDREN; i++) {
             CHECK_EQ(janus_spawn_wait(&n, be_counted, &crowd), JANUS_OK);
@@ -102,10 +102,10 @@ static int64_t spawn_under_cap(void *argument)
     janus_nursery n, inner;
     struct crowd  crowd = {.yields = 1};
     (void)argument;
-    janus_authority *root = guild_root();
-    guild_open(&n, guild_spawn(root, 3));
+    janus_authority *root = caps_root();
+    caps_open(&n, caps_spawn(root, 3));
     for (int i = 0; i < CHILDREN; i++) CHECK_EQ(janus_spawn_wait(&n, be_counted, &crowd), JANUS_OK);
-    guild_open(&inner, guild_spawn(root, 2)); /* beside those that live outside */
+    caps_open(&inner, caps_spawn(root, 2)); /* beside those that live outside */
     for (int i = 0; i < CHILDREN; i++) {
         CHECK_EQ(janus_spawn_wait(i % 2 == 0 ? &inner : &n, be_counted, &crowd), JANUS_OK);
     }
@@ -118,7 +118,7 @@ static int64_t spawn_under_cap(void *argument)
 
 TEST("a spawn waits for room under a capability, even one inside another")
 {
-    guild_all(spawn_under_cap, NULL);
+    caps_all(spawn_under_cap, NULL);
 }
 
 /* In order. */
@@ -185,7 +185,7 @@ static int64_t keep_order(void *argument)
 TEST("the first to wait for room is the first to get it")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        for (uint64_t i = 0; i < town_few(50); i++) {
+        for (uint64_t i = 0; i < rig_few(50); i++) {
             CHECK_EQ(run_limited(workers, 5, keep_order, NULL), JANUS_OK);
         }
     }
@@ -228,7 +228,7 @@ static int64_t cancel_the_first(void *argument)
 TEST("a spawn that waits is cancelled like every wait, and leaves its place")
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
-        for (uint64_t i = 0; i < town_few(50); i++) {
+        for (uint64_t i = 0; i < rig_few(50); i++) {
             CHECK_EQ(run_limited(workers, 3, cancel_the_first, NULL), JANUS_OK);
         }
     }
@@ -311,7 +311,7 @@ static int64_t ask_wrongly(void *argument)
 
 TEST("a waiting spawn refuses the same bad arguments as any spawn")
 {
-    town_all(ask_wrongly, NULL, 1);
+    rig_all(ask_wrongly, NULL, 1);
 }
 
 /* A worker that does not call. */
@@ -323,7 +323,7 @@ struct busy {
 static int64_t end_when_wished(void *argument)
 {
     atomic_store(&((struct busy *)argument)->begun, 1);
-    while (wishes() == 0) town_spin();
+    while (wishes() == 0) rig_spin();
     return 0;
 }
 
@@ -350,7 +350,7 @@ static int64_t wait_beside_busy(void *argument)
     JANUS_NURSERY(n, status)
     {
         CHECK_EQ(janus_spawn(n, compute_after_child, &busy), JANUS_OK);
-        CHECK(town_wait(&busy.begun));
+        CHECK(rig_wait(&busy.begun));
         CHECK_EQ(janus_spawn_wait(n, say_started, &busy), JANUS_OK);
     }
     return status;
@@ -358,7 +358,7 @@ static int64_t wait_beside_busy(void *argument)
 
 TEST("others find room that a child left on a worker that computes for ever")
 {
-    TOWN_REAL("a worker that calls nothing keeps the only thread");
+    RIG_REAL("a worker that calls nothing keeps the only thread");
     for (int i = 0; i < 20; i++) {
         CHECK_EQ(run_limited(2, 3, wait_beside_busy, NULL), JANUS_OK);
     }
@@ -420,7 +420,7 @@ static int64_t wait_under_two(void *argument)
     struct pair  *pair = argument;
     janus_nursery inner;
     pair->inner = &inner;
-    guild_open(&inner, guild_spawn(pair->root, 2));
+    caps_open(&inner, caps_spawn(pair->root, 2));
     JANUS_EXPECT(janus_spawn(&inner, leave_when_told, pair) == JANUS_OK);
     JANUS_EXPECT(janus_spawn(&inner, try_in_between, pair) == JANUS_OK);
     JANUS_EXPECT(janus_spawn_wait(&inner, set_started, pair) == JANUS_OK);
@@ -429,11 +429,11 @@ static int64_t wait_under_two(void *argument)
 
 static int64_t limit_twice(void *argument)
 {
-    struct pair   pair = {.root = guild_root()};
+    struct pair   pair = {.root = caps_root()};
     janus_nursery outer;
     (void)argument;
     janus_event_init(&pair.started, JANUS_WAKER_TASKS, NULL);
-    guild_open(&outer, guild_spawn(pair.root, 3));
+    caps_open(&outer, caps_spawn(pair.root, 3));
     JANUS_EXPECT(janus_spawn(&outer, wait_under_two, &pair) == JANUS_OK);
     while (!atomic_load(&pair.leave)) JANUS_IGNORE(janus_yield());
     JANUS_EXPECT(janus_spawn_wait(&outer, fill_until_tried, &pair) == JANUS_OK);
@@ -442,11 +442,11 @@ static int64_t limit_twice(void *argument)
 
 TEST("a waiting spawn finds room that a refused spawn returned")
 {
-    TOWN_REAL("it explores by itself");
+    RIG_REAL("it explores by itself");
     const janus_scheduler_options *sovereign =
         JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN, .yield_interval = 512);
     janus_explore_result result = JANUS_EXPLORE_RESULT();
-    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = TOWN_SLOW ? 50 : 2000,
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = RIG_SLOW ? 50 : 2000,
                                                  .worker_count = 3, .scheduler = sovereign),
                            limit_twice, NULL, &result),
              JANUS_OK);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Workers: what can be inspected, where they look for work, and from which worker they steal. */
+#include "rig.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "town.h"
 #include "work/work.h"
 
 #include <stdlib.h>
@@ -42,13 +42,13 @@ static int64_t own_queue(void *argument)
 
 TEST("a task's children go to its worker's queue, and a thread's to the queue for all")
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_nursery    n;
     struct gate      gate = {0};
-    town_do(scheduler, own_queue, scheduler);
+    rig_do(scheduler, own_queue, scheduler);
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, keep_worker, &gate), JANUS_OK);
-    while (!atomic_load(&gate.arrived)) town_spin();
+    while (!atomic_load(&gate.arrived)) rig_spin();
     for (uint32_t i = 1; i <= 3; i++) {
         CHECK_EQ(janus_spawn(&n, nothing, NULL), JANUS_OK);
         CHECK_EQ(worker_of(scheduler, 0).queued, 0);
@@ -75,7 +75,7 @@ TEST("each worker has a number, a current task, and a flag whether it steals")
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         for (int stealing = 0; stealing < 2; stealing++) {
             janus_nursery    n;
-            janus_scheduler *scheduler = town_open(
+            janus_scheduler *scheduler = rig_open(
                 JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .no_stealing = !stealing));
             for (uint32_t i = 0; i < workers; i++) {
                 CHECK_EQ(worker_of(scheduler, i).index, i);
@@ -219,7 +219,7 @@ TEST("LEAST_LOADED steals from the longest queue, ROUND_ROBIN from one after ano
 /* Waits until every worker has gone to sleep once. */
 static void wait_asleep(janus_scheduler *scheduler)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     for (uint32_t i = 0; i < scheduler->worker_count; i++) {
         while (books(scheduler, i).parks == 0) {
             CHECK(janus_now_ns() < limit);
@@ -231,7 +231,7 @@ static void wait_asleep(janus_scheduler *scheduler)
 TEST("before it sleeps a worker makes a few rounds of attempts, and then none")
 {
     enum { ROUNDS = 8 };
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS_MOST));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS_MOST));
     wait_asleep(scheduler);
     for (uint32_t i = 0; i < WORKERS_MOST; i++) {
         janus_worker_info stats = books(scheduler, i);
@@ -244,7 +244,7 @@ TEST("before it sleeps a worker makes a few rounds of attempts, and then none")
 TEST("a task for eight sleeping workers wakes one, which wakes one more to search")
 {
     enum { TASKS = 100 };
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS_MOST));
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS_MOST));
     janus_nursery    n;
     CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
     wait_asleep(scheduler);
@@ -288,10 +288,10 @@ static int64_t wake_crowd(void *argument)
 TEST("every task of a crowd that is woken at once goes on, even while others steal from its queue")
 {
     for (uint32_t workers = 1; workers <= 4; workers *= 2) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
         atomic_store(&crowd_waits, 0);
         atomic_store(&crowd_woke, 0);
-        town_do(scheduler, wake_crowd, NULL);
+        rig_do(scheduler, wake_crowd, NULL);
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }

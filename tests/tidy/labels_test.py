@@ -49,6 +49,16 @@ class Labels(unittest.TestCase):
             counts = self.clean({"src/fiber/a.c": ESSAY + call})
             self.assertEqual((counts["asserted"], counts["modelled"]), (1, 0), call)
 
+    def test_a_demand_or_a_static_assertion_counts_if_it_names_the_label(self):
+        for call in ('jrt_demand(x, /* [slab-free] */\n           "a free stack");\n',
+                     'jrt_demand(x,\n           "a free stack"); /* [slab-free] */\n',
+                     '_Static_assert(sizeof x == 8, "[slab-free] eight bytes");\n'):
+            self.assertEqual(self.clean({"src/fiber/a.c": ESSAY + call})["asserted"], 1, call)
+        for call in ('jrt_demand(x, "a free stack");\nf(); /* [slab-free] */\n',
+                     '/* jrt_demand(x, "[slab-free]"); */\n',
+                     '#define D(x) jrt_demand(x, "[slab-free]");\n'):
+            self.one({"src/fiber/a.c": ESSAY + call}, "src/fiber/a.c", "neither")
+
     def test_an_assertion_in_a_comment_or_outside_of_the_library_does_not_count(self):
         self.one({"src/fiber/a.c": ESSAY + '/* jrt_invariant("slab-free", x) */\n'},
                  "src/fiber/a.c", "neither")

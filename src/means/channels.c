@@ -5,7 +5,7 @@
  * that hold one themselves. Where no capability is held, it counts against the scheduler's limit.
  * A channel may outlive its nursery, so it keeps the terms.
  *
- * [ration-pool]  Where no capability is held, each pool counts its channels by itself. A channel
+ * [channel-pool]  Where no capability is held, each pool counts its channels by itself. A channel
  *   counts for all terms around it that have a pool of their own. Each of these allows as many
  *   channels as the scheduler does. Only channels outside of all pools count against the
  *   scheduler's own limit. So a pool that is used up refuses nobody in another pool. A pool inside
@@ -45,7 +45,7 @@ static janus_status take(janus_scheduler *scheduler, struct jrt_terms *terms, ui
     return JANUS_OK;
 }
 
-/* Whether terms count channels that were made without a capability, [ration-pool]. */
+/* Whether terms count channels that were made without a capability, [channel-pool]. */
 static bool counts(const struct jrt_terms *terms) { return terms->owns_account; }
 
 static bool any_counts(const struct jrt_terms *terms)
@@ -126,6 +126,7 @@ void jrt_terms_channel_gone(struct jrt_terms *terms)
     } else if (any_counts(terms)) {
         give_pools_up_to(terms, NULL);
     } else {
+        jrt_debug_invariant("channel-pool", terms->outer == NULL && terms->of == NULL);
         jrt_cap_give_channel(&terms->use); /* the scheduler's counter */
     }
     jrt_terms_put(terms);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What the tests of channels share. */
-#ifndef JANUSRT_TESTS_CHAN_QUAY_H
-#define JANUSRT_TESTS_CHAN_QUAY_H
+#ifndef JANUSRT_TESTS_CHAN_CHANNELS_H
+#define JANUSRT_TESTS_CHAN_CHANNELS_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
-enum { REPEATS = TOWN_SLOW ? 3 : 20 };
+enum { REPEATS = RIG_SLOW ? 3 : 20 };
 
 static inline janus_channel open_channel(uint64_t capacity)
 {
@@ -39,14 +39,14 @@ static inline janus_channel_info look(janus_channel channel)
 /* Gives way until this many wait. */
 static inline void await_waiting(janus_channel channel, uint64_t senders, uint64_t receivers)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     for (;;) {
         janus_channel_info info = look(channel);
         if (info.senders == senders && info.receivers == receivers) return;
         CHECK(janus_now_ns() < limit);
         janus_shield_begin();
         if (janus_yield() == JANUS_STATE)
-            JANUS_IGNORE(janus_sleep(town_ms / 10)); /* a plain thread */
+            JANUS_IGNORE(janus_sleep(rig_ms / 10)); /* a plain thread */
         janus_shield_end();
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Budget, channel and executor capabilities, as tasks meet them. */
-#include "guild.h"
+#include "caps.h"
 #include "means/terms.h"
 #include "task/task.h"
 #include "task/worker.h"
@@ -9,15 +9,15 @@
 
 static int64_t request(void *argument)
 {
-    const janus_authority *root = guild_root();
-    const janus_cap_limits limits = {.budget = {.cpu_budget = 1000,
-                                                .spawn_limit = 20,
-                                                .memory_budget = 3000,
-                                                .channel_budget = 40,
-                                                .syscall_budget = 50}};
-    const janus_budget     most = janus_budget_of(1000, 3000, 20, 40, 50);
-    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &limits);
-    janus_nursery          n;
+    const janus_authority  *root = caps_root();
+    const janus_cap_limits  limits = {.budget = {.cpu_budget = 1000,
+                                                 .spawn_limit = 20,
+                                                 .memory_budget = 3000,
+                                                 .channel_budget = 40,
+                                                 .syscall_budget = 50}};
+    const janus_budget      most = janus_budget_of(1000, 3000, 20, 40, 50);
+    janus_cap               cap = caps_mint(root, JANUS_CAP_KIND_BUDGET, JANUS_RIGHTS_ALL, &limits);
+    janus_nursery           n;
     janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget_cap = cap, .budget = &most)),
@@ -42,7 +42,7 @@ static int64_t request(void *argument)
 /* CAP:4.2.1/request, CAP:4.2.2, CAP:11.1.1/budget, CAP:11.2.1/BudgetLimitExceeded, C32. */
 TEST("a pool is exactly the request up to the limit, and cut to it in each component above")
 {
-    guild_all(request, NULL);
+    caps_all(request, NULL);
 }
 
 static int64_t ask_itself(void *argument)
@@ -67,11 +67,11 @@ static int64_t ask_itself(void *argument)
 static int64_t recharge(void *argument)
 {
     const uint32_t         all_but = JANUS_RIGHT_BUDGET_REQUEST | JANUS_RIGHT_BUDGET_TRANSFER;
-    const janus_authority *root = guild_root();
-    janus_cap              spawn = guild_spawn(root, 4);
+    const janus_authority *root = caps_root();
+    janus_cap              spawn = caps_spawn(root, 4);
     janus_cap              none = {0};
-    janus_cap              caps[] = {none, guild_budget(root, all_but, 1000, 5),
-                                     guild_budget(root, JANUS_RIGHT_BUDGET_RECHARGE, 1000, 5)};
+    janus_cap              caps[] = {none, caps_budget(root, all_but, 1000, 5),
+                                     caps_budget(root, JANUS_RIGHT_BUDGET_RECHARGE, 1000, 5)};
     janus_status           want[] = {JANUS_NO_BUDGET_CAP, JANUS_CAP_RIGHT, JANUS_CLAMPED};
     (void)argument;
     for (int i = 0; i < 3; i++) {
@@ -88,27 +88,27 @@ static int64_t recharge(void *argument)
 /* CAP:1.1.2/budget, CAP:4.2.1/recharge, CAP:4.3.1/budget.recharge, C32. */
 TEST("a task recharges itself with budget.recharge, up to the limit in all, and not without")
 {
-    guild_all(recharge, NULL);
+    caps_all(recharge, NULL);
 }
 
 static int64_t no_request(void *argument)
 {
     const uint32_t         all_but = JANUS_RIGHT_BUDGET_RECHARGE | JANUS_RIGHT_BUDGET_TRANSFER;
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_budget     pool = janus_budget_of(10, 0, 0, 0, 0);
     janus_nursery          n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_NO_BUDGET_CAP);
     CHECK_EQ(janus_nursery_open(
                  &n, JANUS_NURSERY_OPTIONS(.budget = &pool,
-                                           .budget_cap = guild_budget(root, all_but, 100, 100))),
+                                           .budget_cap = caps_budget(root, all_but, 100, 100))),
              JANUS_CAP_RIGHT);
-    CHECK_EQ(guild_context().kinds, 0);
+    CHECK_EQ(caps_context().kinds, 0);
     return 0;
 }
 
 /* CAP:4.3.1/budget.request, CAP:9.3.1/budget. */
-TEST("without budget.request there is no pool") { guild_all(no_request, NULL); }
+TEST("without budget.request there is no pool") { caps_all(no_request, NULL); }
 
 /* Giving to children. */
 
@@ -125,18 +125,18 @@ static int64_t spend(void *argument)
 static int64_t supervise(void *argument)
 {
     const uint32_t         all_but = JANUS_RIGHT_BUDGET_REQUEST | JANUS_RIGHT_BUDGET_RECHARGE;
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_budget     fifty = janus_budget_of(50, 0, 0, 0, 0);
     const janus_budget     much = janus_budget_of(51, 0, 0, 0, 0);
-    janus_cap              wrong = guild_budget(root, all_but, 50, 50);
-    janus_cap              right = guild_budget(root, JANUS_RIGHT_BUDGET_TRANSFER, 50, 50);
+    janus_cap              wrong = caps_budget(root, all_but, 50, 50);
+    janus_cap              right = caps_budget(root, JANUS_RIGHT_BUDGET_TRANSFER, 50, 50);
     const janus_cap        none = {0};
     atomic_int             ops = 0;
     janus_nursery          n;
     janus_exhausted        child;
     (void)argument;
     CHECK_EQ(
-        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = guild_spawn(root, 4),
+        janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = caps_spawn(root, 4),
                                                      .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
         JANUS_OK);
     CHECK_EQ(janus_spawn(&n, spend, &ops), JANUS_OK);
@@ -161,7 +161,7 @@ static int64_t supervise(void *argument)
  * CAP:8.3.1/recharge, C32. */
 TEST("a child is given what budget.transfer allows; more is refused and changes nothing")
 {
-    guild_all(supervise, NULL);
+    caps_all(supervise, NULL);
 }
 
 /* Channels ask for these before they are made. */
@@ -193,21 +193,21 @@ static int64_t channels_of_service(void *argument)
     jrt_terms_channel_gone(terms);
     CHECK_EQ(jrt_terms_channel(self(), 0, &terms), JANUS_OK);
     for (uint64_t i = 0; i < limits->max_channels; i++) jrt_terms_channel_gone(terms);
-    CHECK_EQ(guild_stats(here()).refused_limit, 2);
+    CHECK_EQ(caps_stats(here()).refused_limit, 2);
     return 0;
 }
 
 /* CAP:1.1.2/channel, CAP:7.3.2/channels, CAP:11.2.1/ChannelLimitExceeded (what channels ask). */
 TEST("tasks open channels without a capability in :service, and not in :sovereign")
 {
-    guild_sovereign(1, without_channels, NULL);
+    caps_sovereign(1, without_channels, NULL);
     CHECK_EQ(janus_run(NULL, channels_of_service, NULL, NULL), JANUS_OK);
 }
 
 static janus_cap channel_cap(const janus_authority *root, uint64_t buffer, uint64_t count)
 {
     const janus_cap_limits limits = {.channel = {buffer, count}};
-    return guild_mint(root, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &limits);
+    return caps_mint(root, JANUS_CAP_KIND_CHANNEL, JANUS_RIGHTS_ALL, &limits);
 }
 
 static void open_channels(janus_nursery *n, janus_cap cap)
@@ -219,11 +219,11 @@ static int64_t limited_channels(void *argument)
 {
     const uint32_t         ends = JANUS_RIGHT_CHANNEL_SEND | JANUS_RIGHT_CHANNEL_RECV;
     const janus_cap_limits limits = {.channel = {8, 2}};
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     struct jrt_terms      *one, *two, *none = NULL;
     janus_nursery          n;
     (void)argument;
-    open_channels(&n, guild_mint(root, JANUS_CAP_KIND_CHANNEL, ends, &limits));
+    open_channels(&n, caps_mint(root, JANUS_CAP_KIND_CHANNEL, ends, &limits));
     CHECK_EQ(jrt_terms_channel(self(), 8, &none), JANUS_CAP_RIGHT);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     open_channels(&n, channel_cap(root, 8, 2));
@@ -242,12 +242,12 @@ static int64_t limited_channels(void *argument)
 /* CAP:5.2.1/buffer, CAP:5.2.1/count, CAP:5.3.1/channel.create, CAP:11.2.1/ChannelLimitExceeded. */
 TEST("a channel capability limits buffers and numbers, and needs channel.create")
 {
-    guild_all(limited_channels, NULL);
+    caps_all(limited_channels, NULL);
 }
 
 static int64_t nested_channels(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     janus_cap              three = channel_cap(root, 8, 3);
     struct jrt_terms      *of[3], *none;
     janus_nursery          outer, inner;
@@ -274,7 +274,7 @@ static int64_t nested_channels(void *argument)
 /* CAP:5.2.1/count, C36. */
 TEST("a channel counts in all nurseries around it that hold a capability, and may outlive them")
 {
-    guild_all(nested_channels, NULL);
+    caps_all(nested_channels, NULL);
 }
 
 /* Executors. Other tests check that backends run what they should. */
@@ -289,12 +289,12 @@ static int64_t choose(void *argument)
             &n, JANUS_NURSERY_OPTIONS(.backend = JANUS_BACKEND_SET((janus_backend)backend)));
         CHECK_EQ(status, want[backend]);
         if (status != JANUS_OK) continue;
-        CHECK_EQ(guild_context().backend, backend);
+        CHECK_EQ(caps_context().backend, backend);
         CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     }
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.backend = 3)), JANUS_INVALID);
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.backend = 16)), JANUS_INVALID);
-    CHECK_EQ(guild_context().backend, JANUS_BACKEND_COOPERATIVE);
+    CHECK_EQ(caps_context().backend, JANUS_BACKEND_COOPERATIVE);
     return 0;
 }
 
@@ -311,20 +311,20 @@ TEST("a profile's backends can be chosen, and no others")
     CHECK_EQ(
         janus_run(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CLUSTER), choose, cluster, NULL),
         JANUS_OK);
-    guild_sovereign(1, choose, sovereign);
+    caps_sovereign(1, choose, sovereign);
     CHECK_EQ(janus_profile_cap_defaults(JANUS_PROFILE_CLUSTER)->executor.allowed_backends, both);
     CHECK_EQ(janus_profile_cap_defaults(JANUS_PROFILE_CLUSTER)->backend, JANUS_BACKEND_COOPERATIVE);
 }
 
 static int64_t with_executor(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.executor = {JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE)}};
     const uint64_t         one = JANUS_BACKEND_SET(JANUS_BACKEND_COOPERATIVE);
     janus_cap              select =
-        guild_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_SELECT, &limits);
+        caps_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_SELECT, &limits);
     janus_cap config =
-        guild_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE, &limits);
+        caps_mint(root, JANUS_CAP_KIND_EXECUTOR, JANUS_RIGHT_EXECUTOR_CONFIGURE, &limits);
     janus_nursery n;
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.executor_cap = config, .backend = one)),
@@ -343,5 +343,5 @@ static int64_t with_executor(void *argument)
 /* CAP:6.3.1/executor.select, CAP:6.3.1/executor.configure. */
 TEST("choosing a backend needs executor.select, and the backend in the set")
 {
-    guild_all(with_executor, NULL);
+    caps_all(with_executor, NULL);
 }

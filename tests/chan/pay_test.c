@@ -60,7 +60,7 @@ static int64_t prices(void *argument)
 /* SCHED:3.3.1/channel-send, channel-recv, file-I/O. */
 TEST("a send and a receive cost an op and a channel operation, a failed try an op, a select many")
 {
-    town_all(prices, NULL, 3);
+    rig_all(prices, NULL, 3);
 }
 
 /* Floods. */

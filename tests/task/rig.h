@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Helpers for tests of tasks: a scheduler around a first task, and children of all sorts. */
-#ifndef JANUSRT_TESTS_TASK_TOWN_H
-#define JANUSRT_TESTS_TASK_TOWN_H
+#ifndef JANUSRT_TESTS_TASK_RIG_H
+#define JANUSRT_TESTS_TASK_RIG_H
 
 #include "harness.h"
 
@@ -12,73 +12,73 @@
 #include <unistd.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
-enum { TOWN_SLOW = 1 };
+enum { RIG_SLOW = 1 };
 #else
-enum { TOWN_SLOW = 0 };
+enum { RIG_SLOW = 0 };
 #endif
 
-static const uint64_t town_ms = 1000000;
+static const uint64_t rig_ms = 1000000;
 
 /* A wait that takes this long hangs. It is long because a busy machine may stop a thread for
  * seconds. */
-static const uint64_t town_patience = UINT64_C(300) * 1000 * 1000000;
+static const uint64_t rig_patience = UINT64_C(300) * 1000 * 1000000;
 
 /*
  * A turn ends after JANUS_SLICE operations, or when it has lasted for `turn_ns`. On a busy machine
  * the second may happen at any call. Most tests mean only the first; tests of time define
- * TOWN_TURN_NS before they include this.
+ * RIG_TURN_NS before they include this.
  */
-#ifndef TOWN_TURN_NS
-#define TOWN_TURN_NS (3600 * JANUS_SECONDS)
+#ifndef RIG_TURN_NS
+#define RIG_TURN_NS (3600 * JANUS_SECONDS)
 #endif
-static const uint64_t town_turn_ns = TOWN_TURN_NS;
+static const uint64_t rig_turn_ns = RIG_TURN_NS;
 
 /* Comes first in a test whose stack ends: ThreadSanitizer's own code runs on it, too. */
-#define TOWN_OVERFLOWS()                                                                           \
+#define RIG_OVERFLOWS()                                                                            \
     do {                                                                                           \
         if (JRT_TSAN) SKIP("ThreadSanitizer's own code dies where the stack ends, locks held");    \
     } while (0)
 
 /* Whether JANUSRT_SEED makes every scheduler deterministic: one thread, a clock of its own. */
-static inline bool town_simulated(void)
+static inline bool rig_simulated(void)
 {
     const char *text = getenv("JANUSRT_SEED");
     return text != NULL && strtoull(text, NULL, 0) != 0;
 }
 
 /* Comes first in a test that needs real threads or real time. */
-#define TOWN_REAL(reason)                                                                          \
+#define RIG_REAL(reason)                                                                           \
     do {                                                                                           \
-        if (town_simulated()) SKIP("simulated: " reason);                                          \
+        if (rig_simulated()) SKIP("simulated: " reason);                                           \
     } while (0)
 
 /* The number of rounds, or the length: in a world each costs more, and other seeds go other
  * ways. */
-static inline uint64_t town_few(uint64_t count)
+static inline uint64_t rig_few(uint64_t count)
 {
-    return town_simulated() ? (count + 49) / 50 : count;
+    return rig_simulated() ? (count + 49) / 50 : count;
 }
 
 /* For a loop that waits without yielding: in a world others go on at library calls. */
-static inline void town_spin(void) { (void)janus_now_ns(); }
+static inline void rig_spin(void) { (void)janus_now_ns(); }
 
 /* Tells one worker's thread from another's, in a task. */
-static inline int town_place(void)
+static inline int rig_place(void)
 {
     janus_task_info info = JANUS_TASK_INFO();
-    if (!town_simulated()) return gettid(); /* pthread_self() may be kept across a yield */
+    if (!rig_simulated()) return gettid(); /* pthread_self() may be kept across a yield */
     CHECK_EQ(janus_task_inspect_current(&info), JANUS_OK);
     return (int)info.worker;
 }
 
 /* A started scheduler, for as many tasks as a test wants, unless it sets a limit. */
-static inline janus_scheduler *town_open(const janus_scheduler_options *given)
+static inline janus_scheduler *rig_open(const janus_scheduler_options *given)
 {
     janus_scheduler        *scheduler = NULL;
     janus_scheduler_options options = {.struct_bytes = sizeof options};
     if (given != NULL) options = *given;
     if (options.max_tasks == 0) options.max_tasks = JANUS_UNLIMITED;
-    if (options.turn_ns == 0) options.turn_ns = town_turn_ns;
+    if (options.turn_ns == 0) options.turn_ns = rig_turn_ns;
     options.quiet_panics = true; /* many panic on purpose */
     CHECK_EQ(janus_scheduler_create_with(&options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
@@ -86,7 +86,7 @@ static inline janus_scheduler *town_open(const janus_scheduler_options *given)
 }
 
 /* Runs `entry(argument)` as a task of the scheduler; the task must succeed. */
-static inline void town_do(janus_scheduler *scheduler, janus_entry *entry, void *argument)
+static inline void rig_do(janus_scheduler *scheduler, janus_entry *entry, void *argument)
 {
     janus_nursery root;
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -95,25 +95,25 @@ static inline void town_do(janus_scheduler *scheduler, janus_entry *entry, void 
 }
 
 /* Runs it `times` times on a scheduler of its own with this many workers. */
-static inline void town_run(uint32_t workers, janus_entry *entry, void *argument, int times)
+static inline void rig_run(uint32_t workers, janus_entry *entry, void *argument, int times)
 {
-    janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
-    for (uint64_t i = 0; i < town_few((uint64_t)times); i++) town_do(scheduler, entry, argument);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+    for (uint64_t i = 0; i < rig_few((uint64_t)times); i++) rig_do(scheduler, entry, argument);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
 /* Runs it on one worker, two and eight. */
-static inline void town_all(janus_entry *entry, void *argument, int times)
+static inline void rig_all(janus_entry *entry, void *argument, int times)
 {
-    town_run(1, entry, argument, times);
-    town_run(2, entry, argument, times);
-    town_run(8, entry, argument, times);
+    rig_run(1, entry, argument, times);
+    rig_run(2, entry, argument, times);
+    rig_run(8, entry, argument, times);
 }
 
 /* Yields until `flag` is set, even in a cancelled task. False: it took too long. */
-static inline bool town_wait(const atomic_int *flag)
+static inline bool rig_wait(const atomic_int *flag)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     janus_shield_begin();
     while (!atomic_load(flag) && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
     janus_shield_end();
@@ -121,9 +121,9 @@ static inline bool town_wait(const atomic_int *flag)
 }
 
 /* Yields until the nursery is in that state. False: it took too long. */
-static inline bool town_wait_state(const janus_nursery *nursery, janus_nursery_state state)
+static inline bool rig_wait_state(const janus_nursery *nursery, janus_nursery_state state)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     janus_shield_begin();
     while (janus_nursery_state_of(nursery) != state && janus_now_ns() < limit)
         JANUS_IGNORE(janus_yield());
@@ -142,7 +142,7 @@ static inline int64_t at_gate(void *argument)
 {
     struct gate *gate = argument;
     atomic_fetch_add(&gate->arrived, 1);
-    CHECK(town_wait(&gate->open));
+    CHECK(rig_wait(&gate->open));
     return gate->result;
 }
 
@@ -150,7 +150,7 @@ static inline int64_t at_gate(void *argument)
 static inline int64_t keep_worker(void *argument)
 {
     struct gate *gate = argument;
-    uint64_t     limit = janus_now_ns() + town_patience;
+    uint64_t     limit = janus_now_ns() + rig_patience;
     atomic_fetch_add(&gate->arrived, 1);
     while (!atomic_load(&gate->open)) CHECK(janus_now_ns() < limit);
     return gate->result;
@@ -187,7 +187,7 @@ static inline int64_t yield_for_ever(void *argument)
 static inline int64_t sleep_an_hour(void *argument)
 {
     if (argument != NULL) atomic_fetch_add((atomic_int *)argument, 1);
-    return janus_sleep(3600 * 1000 * town_ms);
+    return janus_sleep(3600 * 1000 * rig_ms);
 }
 
 #endif

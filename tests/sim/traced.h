@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of traces share: a trace as text, and as a tale without times and numbers. */
-#ifndef JANUSRT_TESTS_SIM_TALE_H
-#define JANUSRT_TESTS_SIM_TALE_H
+/* What the tests of traces share: a trace as text, and as a outline without times and numbers. */
+#ifndef JANUSRT_TESTS_SIM_TRACED_H
+#define JANUSRT_TESTS_SIM_TRACED_H
 
-#include "../task/town.h"
+#include "../task/rig.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static inline char letter_of(struct cast *cast, unsigned long long id)
 }
 
 /* One line without its time, with one space between words. */
-static inline size_t retell(struct cast *cast, const char *line, size_t length, char *out)
+static inline size_t copy_line(struct cast *cast, const char *line, size_t length, char *out)
 {
     char  *to = out;
     size_t at = 0;
@@ -93,21 +93,21 @@ static inline size_t retell(struct cast *cast, const char *line, size_t length, 
 }
 
 /* All lines but the first. The caller frees it. */
-static inline char *tale_of(janus_trace *trace)
+static inline char *outline_of(janus_trace *trace)
 {
     char       *text = text_of(trace, JANUS_TRACE_FORMAT_TEXT);
-    char       *tale = calloc(1, strlen(text) + 1), *to = tale;
+    char       *outline = calloc(1, strlen(text) + 1), *to = outline;
     const char *line = strchr(text, '\n');
     struct cast cast = {.count = 0};
-    CHECK(tale != NULL && line != NULL);
+    CHECK(outline != NULL && line != NULL);
     for (line++; *line != '\0';) {
         const char *end = strchr(line, '\n');
         CHECK(end != NULL);
-        to += retell(&cast, line, (size_t)(end - line), to);
+        to += copy_line(&cast, line, (size_t)(end - line), to);
         line = end + 1;
     }
     free(text);
-    return tale;
+    return outline;
 }
 
 /* Runs and records it. */

@@ -6,8 +6,8 @@
  * attempt. Opening a channel needs the right, a place under the limit of live channels, and memory.
  * Plain threads pay nothing.
  */
-#ifndef JRT_CHAN_TOLL_H
-#define JRT_CHAN_TOLL_H
+#ifndef JRT_CHAN_PAY_H
+#define JRT_CHAN_PAY_H
 
 #include "means/terms.h"
 #include "means/trouble.h"
@@ -87,7 +87,7 @@ static inline void jrt_chan_pay_back(const struct jrt_task *task)
 }
 
 /* What counts a channel, and what was charged for it. All NULL: nothing. */
-struct jrt_toll {
+struct jrt_chan_charge {
     struct jrt_terms *terms;
     struct jrt_ward   ward;
 };
@@ -97,12 +97,12 @@ enum { JRT_CHAN_BYTES = 512 }; /* memory charged for a channel, besides its valu
 /* Asks for a channel of `capacity` values in `bytes` bytes. The calling task needs the right, a
  * place under the limit of live channels, and the memory. */
 static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, bool kept,
-                                             struct jrt_toll *out)
+                                             struct jrt_chan_charge *out)
 {
     const struct jrt_thread *thread = jrt_thread_self();
     const struct jrt_worker *worker = thread->worker;
     struct jrt_task         *task = worker != NULL ? worker->current : thread->behalf;
-    *out = (struct jrt_toll){.ward = {.kept = kept}};
+    *out = (struct jrt_chan_charge){.ward = {.kept = kept}};
     if (thread->callback != NULL) return JANUS_STATE; /* [callback-account] */
     if (task == NULL) return JANUS_OK;
     struct jrt_purse *purse = jrt_purse_need(task);
@@ -126,22 +126,22 @@ static inline janus_status jrt_chan_may_open(uint64_t capacity, uint64_t bytes, 
     return JANUS_OK;
 }
 
-/* The channel was made. `end` will destroy the channel with that name. *toll stays in place. */
-static inline void jrt_chan_opened(struct jrt_toll *toll, janus_channel name,
+/* The channel was made. `end` will destroy the channel with that name. *charge stays in place. */
+static inline void jrt_chan_opened(struct jrt_chan_charge *charge, janus_channel name,
                                    void (*end)(const uint64_t name[2]))
 {
-    if (toll->ward.purse == NULL) return;
-    toll->ward.name[0] = name.opaque[0];
-    toll->ward.name[1] = name.opaque[1];
-    toll->ward.end = end;
-    jrt_ward_join(&toll->ward, toll->ward.purse);
+    if (charge->ward.purse == NULL) return;
+    charge->ward.name[0] = name.opaque[0];
+    charge->ward.name[1] = name.opaque[1];
+    charge->ward.end = end;
+    jrt_ward_join(&charge->ward, charge->ward.purse);
 }
 
 /* The channel was destroyed, or could not be made. */
-static inline void jrt_chan_closed(struct jrt_toll *toll)
+static inline void jrt_chan_closed(struct jrt_chan_charge *charge)
 {
-    jrt_ward_leave(&toll->ward);
-    if (toll->terms != NULL) jrt_terms_channel_gone(toll->terms);
+    jrt_ward_leave(&charge->ward);
+    if (charge->terms != NULL) jrt_terms_channel_gone(charge->terms);
 }
 
 #endif
