@@ -79,6 +79,7 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     fill(io, plan);
     const struct jrt_worker *worker = jrt_worker_self();
     io->home = worker != NULL && worker->seat == NULL && !plan->kept ? worker->scheduler : NULL;
+    if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_io_label(plan);
     *out = jrt_io_name(io);
     jrt_handle_opened(&cold->toll, out->opaque, end_by_name); /* no other thread knows it yet */
     return JANUS_OK;
