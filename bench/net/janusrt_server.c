@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ours (protocol.h): a task for each connection, with its buffer on its stack, which has 16 KiB. The
- * profile is :service, and budgets and limits are its defaults, but for the number of tasks.
+ * Ours (protocol.h): a task for each connection, with its buffer on its stack, which has 16 KiB.
+ * The profile is :service, and budgets and limits are its defaults, but for the number of tasks.
  */
 #include "protocol.h"
 
