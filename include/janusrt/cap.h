@@ -157,6 +157,9 @@ typedef struct janus_executor_limits {
  * IPv4 prefix of n bits has 96 + n bits. An address that stands for all is allowed only where all
  * are: 0.0.0.0 needs all of IPv4 (::ffff:0:0/96 or less), and :: needs 0 bits. In the same way,
  * port 0, which lets the system choose, needs the ports 1 to 65535. Scopes of IPv6 do not count.
+ *
+ * Limits of zeros allow nothing. To shut children out of the network where a profile gives it, bind
+ * a capability with one right and such limits to their nursery.
  */
 typedef struct janus_net_limits {
     uint64_t max_handles;  /* handles alive at once */
@@ -476,7 +479,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_budget_limits_clamp(const janus_bud
  * Reads the addresses and ports of a capability for the network: "127.0.0.0/8:8000-8999",
  * "10.1.2.3:443", "[2001:db8::]/32:1-65535", "[::]/0", "*:80", "unix". Without "/bits" it is one
  * address; "*" is every address. Without ports it is every port. "unix" is no address, but all Unix
- * sockets. "all" is every address, every port and all Unix sockets. Reads no names.
+ * sockets. "all" is every address, every port and all Unix sockets, and "none" is nothing. Reads no
+ * names.
  *
  *     janus_cap_limits limits;
  *     janus_net_limits_parse("127.0.0.0/8:8000-8999", 100, &limits.net);

@@ -271,7 +271,7 @@ janus_status janus_net_limits_parse(const char *text, uint64_t max_handles, janu
     } else if (strcmp(text, "unix") == 0) {
         limits.unix_sockets = 1;
         limits.prefix_bits = ALL_BITS; /* ::, which is never inside, [net-all] */
-    } else if (!read_range(text, &limits)) {
+    } else if (strcmp(text, "none") != 0 && !read_range(text, &limits)) {
         return JANUS_INVALID;
     }
     if (!jrt_net_limits_sane(&limits)) return JANUS_INVALID;

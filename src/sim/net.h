@@ -5,7 +5,7 @@
 
 #include "plat/net.h"
 
-enum { JRT_SIM_WORDS = 112, JRT_SIM_LABEL = 48 };
+enum { JRT_SIM_WORDS = 112, JRT_SIM_LABEL = 128 };
 
 #define JRT_SIM_CHOICES (UINT32_C(1) << 30)
 

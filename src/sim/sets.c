@@ -288,7 +288,7 @@ int jrt_sim_set_wait(struct jrt_set *handle, struct jrt_net_event *out, int max,
         if (count == 0 && max > 0) count = take_spurious(net, set, out);
         uint32_t rings = jrt_load_acquire(&set->word); /* acquire: what came before the ring. */
         bool     rung = rings != set->heard;
-        set->heard = rings;
+        if (deadline_ns != 0) set->heard = rings; /* a look leaves the ring to a sleeper */
         if (count > 0 || rung || deadline_ns <= now) return count;
         jrt_debug_invariant("sim-set", set->heap_count == 0 || set->heap[0]->due_ns > now);
         uint64_t until = deadline_ns;

@@ -286,6 +286,13 @@ static bool is_writable(struct sim_way *out)
     return out->hold_ns == 0;
 }
 
+/* Whether the other end has said that it reads no more. Only one system hears that. */
+static bool is_unheard(const struct sim_socket *socket)
+{
+    const struct sim_socket *peer = jrt_sim_peer(socket);
+    return socket->link->kind != SIM_TCP && peer != NULL && peer->reads_no_more;
+}
+
 static uint32_t pipe_mask(struct sim_socket *socket)
 {
     if (socket->end == 1) {
@@ -301,7 +308,7 @@ uint32_t jrt_sim_stream_mask(struct sim_socket *socket)
     const struct sim_way *in = jrt_sim_in(socket);
     if (socket->link->kind == SIM_PIPE) return pipe_mask(socket);
     bool     read_over = in->ended || socket->reads_no_more || socket->dead;
-    bool     write_over = socket->sends_no_more || socket->dead;
+    bool     write_over = socket->sends_no_more || socket->dead || is_unheard(socket);
     uint32_t mask = socket->error != 0 ? JRT_NET_ERR : 0u;
     if (in->arrived > 0 || read_over) mask |= JRT_NET_READ;
     if (read_over) mask |= JRT_NET_RDHUP;
@@ -382,7 +389,7 @@ static int cannot_send(struct sim_socket *socket, uint64_t wanted)
     if (socket->link->kind == SIM_PIPE && socket->end == 0) return -EBADF;
     if (tcp && socket->error != 0) return take_error(socket);
     if (socket->dead || socket->sends_no_more) return -EPIPE;
-    if (!tcp && jrt_sim_peer(socket)->reads_no_more) return -EPIPE;
+    if (is_unheard(socket)) return -EPIPE;
     if (out->hold_ns != 0) return -EAGAIN;
     uint32_t room = SIM_ROOM - out->count;
     bool     whole = socket->link->kind == SIM_PIPE && wanted <= SIM_PIPE_ATOMIC;

@@ -81,6 +81,8 @@ TEST("limits of zeros allow no address at all")
         CHECK(!jrt_net_limits_allow(&zeros, &one));
     }
     janus_address none = {0};
+    CHECK(!allows("none", "127.0.0.1", 1));
+    CHECK(!allows("none", "unix", 0));
     CHECK(!allows("unix", "127.0.0.1", 1));
     CHECK(!allows("unix", "::", 0));
     janus_net_limits all = place_range("all", 1);
@@ -250,6 +252,7 @@ TEST("a range is shown as a person would write it")
     check_text("[2001:db8::]/32", "[2001:db8::]/32, all ports");
     check_text("*:80", "all addresses, port 80");
     check_text("unix", "Unix sockets");
+    check_text("none", "no address");
 }
 
 static void check_address(janus_address at, const char *expected, const char *name, uint16_t port)

@@ -246,6 +246,7 @@ static void deadlines(void *argument)
     CHECK(now() >= until);
     CHECK(now() < until + wire_us);
     net()->set_ring(&set);
+    CHECK_EQ(look(&set, 7), 0); /* a look does not take the ring */
     until = now();
     CHECK_EQ(net()->set_wait(&set, &event, 1, JRT_NEVER), 0); /* it came before */
     CHECK_EQ(now(), until);

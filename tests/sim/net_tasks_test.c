@@ -223,3 +223,37 @@ TEST("a thread outside of a world wakes a worker that sleeps in a simulated set"
         CHECK_EQ(janus_channel_destroy(visit.door), JANUS_OK);
     }
 }
+
+/* Leaks. */
+
+static int64_t leave_open(void *argument)
+{
+    janus_io ends[2];
+    (void)argument;
+    return janus_io_pair(JANUS_IO_OPTIONS(.name = "lost", .kept = true), ends);
+}
+
+static int64_t spawn_leaver(void *argument)
+{
+    janus_status ended;
+    JANUS_NURSERY(n, ended)
+    {
+        JANUS_EXPECT(janus_spawn_with(n, leave_open, argument,
+                                      JANUS_SPAWN_OPTIONS(.name = "leaver"), NULL) == JANUS_OK);
+    }
+    return ended;
+}
+
+TEST("an explorer names the handle that a task left open, and the task")
+{
+    janus_explore_result result = JANUS_EXPLORE_RESULT();
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.quiet = true), spawn_leaver, NULL, &result),
+             JANUS_CHILD_FAILED);
+    CHECK_EQ(result.failing, JANUS_FAILING_LEAK);
+    const char *words =
+        "2 descriptors were not closed: pair 1's first end (\"lost\", opened by task "
+        "\"leaver\"";
+    result.message[strlen(words)] = '\0';
+    CHECK_STR(result.message, words);
+    free(result.replay);
+}

@@ -77,7 +77,7 @@ static inline void wire_run_well(struct wire *wire, void (*main)(void *))
 
 /* The network. */
 
-static inline const struct jrt_net *net(void) { return jrt_world_now()->net; }
+static inline const struct jrt_net *net(void) { return jrt_net(); }
 
 static inline uint64_t now(void) { return jrt_clock_now_ns(); }
 

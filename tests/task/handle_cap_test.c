@@ -78,6 +78,44 @@ TEST("a plain thread needs no right, and pays nothing")
     CHECK(wharf_close(berth));
 }
 
+static int64_t be_shut_out(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < RIGHTS; i++) {
+        bool granted = rights[i].right == JANUS_RIGHT_NET_CONNECT ||
+                       rights[i].right == JANUS_RIGHT_FILE_READ ||
+                       rights[i].right == JANUS_RIGHT_PROCESS_SIGNAL;
+        janus_status status = wharf_open(rights[i].kind, rights[i].right, NULL, false, NULL);
+        CHECK_EQ(status, granted ? JANUS_HANDLE_LIMIT : JANUS_CAP_RIGHT);
+        CHECK_EQ(wharf_open(rights[i].kind, 0, NULL, false, NULL), JANUS_HANDLE_LIMIT);
+    }
+    return 0;
+}
+
+static int64_t shut_out(void *argument)
+{
+    const janus_authority *root = caps_root();
+    const janus_cap_limits none = {0};
+    janus_nursery          n;
+    (void)argument;
+    CHECK_EQ(
+        janus_nursery_open(
+            &n, JANUS_NURSERY_OPTIONS(.net_cap = caps_mint(root, JANUS_CAP_KIND_NET,
+                                                           JANUS_RIGHT_NET_CONNECT, &none),
+                                      .file_cap = caps_mint(root, JANUS_CAP_KIND_FILE,
+                                                            JANUS_RIGHT_FILE_READ, &none),
+                                      .process_cap = caps_mint(root, JANUS_CAP_KIND_PROCESS,
+                                                               JANUS_RIGHT_PROCESS_SIGNAL, &none))),
+        JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, be_shut_out, NULL), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("in :service limits of zeros shut children out of what the profile gives")
+{
+    CHECK_EQ(janus_run(NULL, shut_out, NULL, NULL), JANUS_OK);
+}
+
 /* Ranges. */
 
 static janus_status listen_at(const char *at, uint16_t port)

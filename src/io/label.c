@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* Names the task that opened a descriptor, for the report of a simulated network at the end of its world. */
+#include "io/io.h"
+#include "sim/net.h"
+#include "task/task.h"
+#include "task/worker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *without_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void jrt_io_label(const struct jrt_io_plan *plan)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_task   *task = worker != NULL ? worker->current : NULL;
+    char                     text[JRT_SIM_LABEL] = "", by[JRT_SIM_LABEL] = "";
+    size_t                   used = 0;
+    if (plan->name != NULL) {
+        used = (size_t)snprintf(text, sizeof text, "\"%.31s\"%s", plan->name,
+                                task != NULL ? ", " : "");
+    }
+    if (task != NULL && task->name != NULL) jrt_name_again(by, 32, task->name);
+    if (task != NULL && used < sizeof text) {
+        used += (size_t)snprintf(text + used, sizeof text - used, "opened by task%s%s%s",
+                                 by[0] != '\0' ? " \"" : "", by, by[0] != '\0' ? "\"" : "");
+    }
+    if (task != NULL && task->site != NULL && used < sizeof text) {
+        (void)snprintf(text + used, sizeof text - used, " of %.31s:%d",
+                       without_folder(task->site->file), task->site->line);
+    }
+    jrt_sim_label(plan->fd, text);
+}
