@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Calls without a status that get NULL for their object: each has an answer, or ends the calling
- * task with a panic that names the call. */
+/* Calls without a status get NULL for their object. Each has an answer, or ends the calling task
+ * with a panic that names the call. */
 #include "rig.h"
 
 #include <janusrt/abi.h>
