@@ -19,7 +19,7 @@ PAYMENTS = {
            "janus_fuel_take", "janus_check_n", "janus_check_slow"),
     "tolls": ("jrt_call_check", "jrt_stack_check", "jrt_sync_begin", "jrt_turn_call",
               "jrt_outside_call", "jrt_outside_call_long"),
-    "waits": ("jrt_task_park_cancellable", "jrt_sync_wait", "jrt_task_give_way", "give_way"),
+    "waits": ("jrt_task_park_cancellable", "jrt_sync_wait", "jrt_task_give_way", "jrt_give_way"),
 }
 # Reached on errors alone, or by a task that is already cancelled: such a path pays nothing.
 BYPATHS = re.compile(r"jrt_(contract|invariant|demand|die|task_cancelled_or_end|purse_bear"
@@ -377,11 +377,18 @@ class Costs:
         return "".join(text)
 
 
+def old_payments(tree):
+    """Names in PAYMENTS that no file of the library defines any more."""
+    names = sorted(name for names in PAYMENTS.values() for name in names)
+    return [f"PAYMENTS: {name} is nowhere defined" for name in names if name not in tree.where]
+
+
 def main(arguments):
     check = "--check" in arguments
     rest = [argument for argument in arguments if argument != "--check"]
     root = pathlib.Path(rest[0] if rest else pathlib.Path(__file__).resolve().parents[1])
     costs = Costs(root)
+    costs.wrong += old_payments(costs.tree)
     text = costs.table()
     path = root / "docs/costs.md"
     if check and (not path.exists() or path.read_text(encoding="utf-8") != text):

@@ -227,6 +227,18 @@ def check_verbs(functions, macros, types):
             yield f"FIXED: the documents want a call {name}"
 
 
+def check_limits(text, functions):
+    """A limit is max_X, as the documents call theirs, in every struct and every call."""
+    fields = [(struct, field) for struct, body in re.findall(r"\bstruct (janus_\w+) \{(.*?)\n\}",
+                                                             text, re.S)
+              for field in re.findall(r"(\w+)(?:\[\w+\])?;", body)]
+    parameters = [(call, parameter.split()[-1].lstrip("*"))
+                  for call, (_, parameters, _) in functions.items() for parameter in parameters]
+    for where, name in fields + parameters:
+        if re.search(r"_max(_|$)", name):
+            yield f"{where}: {name}: a limit is named max_..."
+
+
 def is_getter(name):
     """janus_task_current: what the caller runs in."""
     return name in ("janus_task_current", "janus_fiber_current", "janus_scheduler_current")
@@ -240,6 +252,7 @@ def faults(root):
     yield from check_snapshots(functions)
     yield from check_statuses(functions)
     yield from check_verbs(functions, macros, structs(text))
+    yield from check_limits(text, functions)
 
 
 def main():

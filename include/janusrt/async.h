@@ -113,7 +113,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_await(janus_async *call, int64_t *o
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none; of a call that was awaited it is stale.
+ * Errors:  none; of a call that was awaited it is stale, and of NULL it is 0.
  */
 JANUS_API janus_task_id janus_async_task(const janus_async *call);
 

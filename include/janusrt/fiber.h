@@ -303,7 +303,7 @@ JANUS_API janus_fiber *janus_fiber_current(void);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; 0 for NULL.
  */
 JANUS_API uint64_t janus_fiber_id(const janus_fiber *fiber);
 
@@ -314,7 +314,7 @@ JANUS_API uint64_t janus_fiber_id(const janus_fiber *fiber);
  * Yields:  never.
  * Owns:    borrowed from the creator of the fiber.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; NULL for NULL.
  */
 JANUS_API const char *janus_fiber_name(const janus_fiber *fiber);
 
@@ -325,7 +325,7 @@ JANUS_API const char *janus_fiber_name(const janus_fiber *fiber);
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; COMPLETED for NULL.
  */
 JANUS_API janus_fiber_state janus_fiber_state_of(const janus_fiber *fiber);
 
@@ -361,7 +361,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_fiber_stack_inspect(const janus_fib
  * Yields:  only if the turn is over.
  * Owns:    writes at most `size` bytes to `buffer`, always terminated if `size` is not 0.
  * Cost:    an snprintf.
- * Errors:  none. Returns the length of the whole sentence, as snprintf does.
+ * Errors:  none; NULL is no panic. Returns the length of the whole sentence, as snprintf does.
  */
 JANUS_API size_t janus_panic_text(const janus_panic_detail *panic, char *buffer, size_t size);
 

@@ -25,6 +25,7 @@
  *   X_in             X in the scheduler or table that is named, not in the caller's own
  *   X_on             X once that happens: a signal, a token's cancel
  *   X_of, X_name, X_text   a part of a value; an enum's word; a sentence
+ *   max_X            a limit, in options and parameters
  *
  * A constant of an enum is the enum's name in capitals and a word: janus_task_state,
  * JANUS_TASK_STATE_READY. Statuses alone are short: JANUS_OK, JANUS_CANCELLED.

@@ -524,7 +524,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_set_deadline(janus_nursery 
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; CLOSED for NULL.
  */
 JANUS_API janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery);
 

@@ -105,7 +105,7 @@ JANUS_BEGIN_DECLS
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `mutex` is NULL, the task panics.
  */
 JANUS_API void janus_mutex_init(janus_mutex *mutex, const char *name);
 
@@ -117,7 +117,7 @@ JANUS_API void janus_mutex_init(janus_mutex *mutex, const char *name);
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `mutex` is NULL, the task panics.
  */
 JANUS_API void janus_mutex_init_recursive(janus_mutex *mutex, const char *name);
 
@@ -215,7 +215,7 @@ JANUS_API janus_status janus_mutex_unlock(janus_mutex *mutex);
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `semaphore` is NULL, the task panics.
  */
 JANUS_API void janus_semaphore_init(janus_semaphore *semaphore, uint32_t permits, janus_waker waker,
                                     const char *name);
@@ -280,7 +280,7 @@ JANUS_API janus_status janus_semaphore_release(janus_semaphore *semaphore, uint3
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load. The answer may be out of date at once.
- * Errors:  none.
+ * Errors:  none; NULL has 0.
  */
 JANUS_API uint32_t janus_semaphore_permits(const janus_semaphore *semaphore);
 
@@ -293,7 +293,7 @@ JANUS_API uint32_t janus_semaphore_permits(const janus_semaphore *semaphore);
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `condition` is NULL, the task panics.
  */
 JANUS_API void janus_condition_init(janus_condition *condition, janus_waker waker,
                                     const char *name);
@@ -339,7 +339,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_condition_wait_until(janus_conditio
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    an atomic operation; a wake-up.
- * Errors:  none.
+ * Errors:  none. If `condition` is NULL, the task panics.
  */
 JANUS_API void janus_condition_signal(janus_condition *condition);
 
@@ -349,7 +349,8 @@ JANUS_API void janus_condition_signal(janus_condition *condition);
  * Context: any thread or task. It need not have the mutex.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    an atomic operation; a wake-up for each waiter. Errors:  none.
+ * Cost:    an atomic operation; a wake-up for each waiter.
+ * Errors:  none. If `condition` is NULL, the task panics.
  */
 JANUS_API void janus_condition_broadcast(janus_condition *condition);
 
@@ -362,7 +363,7 @@ JANUS_API void janus_condition_broadcast(janus_condition *condition);
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `event` is NULL, the task panics.
  */
 JANUS_API void janus_event_init(janus_event *event, janus_waker waker, const char *name);
 
@@ -402,7 +403,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_event_wait_until(janus_event *event
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; false for NULL.
  */
 JANUS_API bool janus_event_is_set(const janus_event *event);
 
@@ -413,7 +414,7 @@ JANUS_API bool janus_event_is_set(const janus_event *event);
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations; a wake-up for each waiter.
- * Errors:  none.
+ * Errors:  none. If `event` is NULL, the task panics.
  */
 JANUS_API void janus_event_set(janus_event *event);
 
@@ -424,7 +425,7 @@ JANUS_API void janus_event_set(janus_event *event);
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations.
- * Errors:  none.
+ * Errors:  none. If `event` is NULL, the task panics.
  */
 JANUS_API void janus_event_reset(janus_event *event);
 
@@ -437,7 +438,7 @@ JANUS_API void janus_event_reset(janus_event *event);
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `group` is NULL, the task panics.
  */
 JANUS_API void janus_group_init(janus_group *group, janus_waker waker, const char *name);
 
@@ -502,7 +503,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_group_wait_until(janus_group *group
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `broadcast` is NULL, the task panics.
  */
 JANUS_API void janus_broadcast_init(janus_broadcast *broadcast, janus_waker waker,
                                     const char *name);
@@ -514,7 +515,7 @@ JANUS_API void janus_broadcast_init(janus_broadcast *broadcast, janus_waker wake
  * Yields:  never.
  * Owns:    nothing.
  * Cost:    a load.
- * Errors:  none.
+ * Errors:  none; 0 for NULL.
  */
 JANUS_API uint64_t janus_broadcast_count(const janus_broadcast *broadcast);
 
@@ -525,7 +526,7 @@ JANUS_API uint64_t janus_broadcast_count(const janus_broadcast *broadcast);
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    two atomic operations; a wake-up for each waiter.
- * Errors:  none.
+ * Errors:  none. If `broadcast` is NULL, the task panics.
  */
 JANUS_API void janus_broadcast_send(janus_broadcast *broadcast);
 
@@ -569,7 +570,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_broadcast_wait_until(janus_broadcas
  * Yields:  never.
  * Owns:    the memory stays the caller's; `name` is borrowed.
  * Cost:    a few stores.
- * Errors:  none.
+ * Errors:  none. If `once` is NULL, the task panics.
  */
 JANUS_API void janus_once_init(janus_once *once, const char *name);
 

@@ -187,7 +187,7 @@ JANUS_API void janus_shield_begin(void);
  * Yields:  only if the turn is over.
  * Owns:    *shield stays the caller's memory and must live until janus_shield_end.
  * Cost:    a counter. Each wait and each nursery inside needs a timer and may return NO_MEMORY.
- * Errors:  none.
+ * Errors:  none. If `shield` is NULL, the task panics.
  */
 JANUS_API void janus_shield_begin_until(janus_shield *shield, uint64_t deadline_ns);
 

@@ -50,7 +50,7 @@ JANUS_BEGIN_DECLS
  * Yields:  never.
  * Owns:    *point stays the caller's memory; it must not move while others know it.
  * Cost:    two stores.
- * Errors:  none.
+ * Errors:  none. If `point` is NULL, the task panics.
  */
 JANUS_API void janus_waitpoint_init(janus_waitpoint *point, janus_waker waker);
 
@@ -97,7 +97,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_waitpoint_wait_until(janus_waitpoin
  * Yields:  only if the turn is over.
  * Owns:    nothing. The waiter may read what the waker wrote before.
  * Cost:    an atomic operation; a wake-up if a task waits.
- * Errors:  none.
+ * Errors:  none. If `point` is NULL, the task panics.
  */
 JANUS_API void janus_waitpoint_wake(janus_waitpoint *point);
 

@@ -8,12 +8,16 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-uint64_t janus_fiber_id(const janus_fiber *fiber) { return fiber->id; }
+uint64_t janus_fiber_id(const janus_fiber *fiber) { return fiber != NULL ? fiber->id : 0; }
 
-const char *janus_fiber_name(const janus_fiber *fiber) { return fiber->name; }
+const char *janus_fiber_name(const janus_fiber *fiber)
+{
+    return fiber != NULL ? fiber->name : NULL;
+}
 
 janus_fiber_state janus_fiber_state_of(const janus_fiber *fiber)
 {
+    if (fiber == NULL) return JANUS_FIBER_STATE_COMPLETED;
     /* relaxed: the state of a moment that may have passed. */
     return (janus_fiber_state)jrt_load_relaxed(&fiber->state);
 }
@@ -65,8 +69,8 @@ size_t janus_panic_text(const janus_panic_detail *panic, char *buffer, size_t si
     jrt_outside_call(); /* [turn-call] */
     char who[32 + sizeof panic->name];
     int  length = 0;
-    put_who(panic, who, sizeof who);
-    switch (panic->kind) {
+    if (panic != NULL) put_who(panic, who, sizeof who);
+    switch (panic != NULL ? panic->kind : JANUS_PANIC_KIND_NONE) {
     case JANUS_PANIC_KIND_NONE: length = snprintf(buffer, size, "no panic"); break;
     case JANUS_PANIC_KIND_EXPLICIT:
         length = snprintf(buffer, size, "%s panicked: %s", who, panic->message);

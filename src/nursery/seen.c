@@ -93,6 +93,7 @@ janus_nursery_state janus_nursery_state_of(const janus_nursery *nursery)
     struct jrt_nursery *n = (struct jrt_nursery *)(uintptr_t)nursery;
     jrt_stack_check(); /* [stack-reserve] */
     jrt_point();
+    if (n == NULL) return JANUS_NURSERY_STATE_CLOSED; /* what is not there has ended */
     if (jrt_nursery_state(n) == JANUS_NURSERY_STATE_CANCELLING && jrt_nursery_is_mine(n))
         jrt_nursery_merge(n);
     return jrt_nursery_seen(n);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "plat/altstack.h"
 
-#include "base/atomic.h"
+#include "base/refuse.h"
 #include "plat/memory.h"
 
 #include <signal.h>
@@ -26,22 +26,9 @@ size_t jrt_signal_frame_bytes(void)
                                                                        * the size */
 }
 
-static _Atomic(unsigned) refusals; /* set by jrt_altstacks_refuse */
+static _Atomic(uint32_t) refusals; /* set by jrt_altstacks_refuse */
 
-void jrt_altstacks_refuse(unsigned count)
-{
-    jrt_store_relaxed(&refusals, count); /* relaxed: a count. Tests order everything else. */
-}
-
-static bool refused(void)
-{
-    unsigned left = jrt_load_relaxed(&refusals); /* relaxed: a count. Tests order everything
-                                                  * else. */
-    do {
-        if (left == 0) return false;
-    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: a count. */
-    return true;
-}
+void jrt_altstacks_refuse(unsigned count) { jrt_refuse(&refusals, count); }
 
 bool jrt_altstack_open(struct jrt_altstack *altstack)
 {
@@ -52,7 +39,7 @@ bool jrt_altstack_open(struct jrt_altstack *altstack)
     if (sigaltstack(NULL, &now) != 0) return false;
     bool has_one = !(now.ss_flags & SS_DISABLE);
     if (has_one && now.ss_size >= frame + OUR_HANDLER_BYTES) return true;
-    if (refused()) return false;
+    if (jrt_refused(&refusals)) return false;
 
     size_t bytes = (frame + HANDLER_BYTES + page - 1) / page * page + page;
     char  *base = jrt_map_reserve(bytes);

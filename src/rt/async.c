@@ -116,5 +116,5 @@ janus_status janus_await(janus_async *call, int64_t *out_number)
 
 janus_task_id janus_async_task(const janus_async *call)
 {
-    return ((const struct async *)(const void *)call)->task;
+    return call != NULL ? ((const struct async *)(const void *)call)->task : 0;
 }

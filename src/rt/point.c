@@ -88,6 +88,7 @@ static void wake_task(struct point *point, struct jrt_task *task)
 void janus_waitpoint_wake(janus_waitpoint *given)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    jrt_contract(given != NULL, "janus_waitpoint_wake: `point` is NULL");
     struct point *point = point_of(given);
     uint64_t      word = jrt_load_relaxed(&point->word); /* relaxed: the cas decides. */
     do {

@@ -36,6 +36,7 @@ static const struct jrt_sync_kind kind = {
 
 void janus_condition_init(janus_condition *condition, janus_waker waker, const char *name)
 {
+    jrt_contract(condition != NULL, "janus_condition_init: `condition` is NULL");
     *condition = (janus_condition)JANUS_CONDITION_INIT(waker, name);
 }
 
@@ -101,11 +102,13 @@ static void wake(struct jrt_sync *sync, uint64_t most)
 void janus_condition_signal(janus_condition *condition)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    jrt_contract(condition != NULL, "janus_condition_signal: `condition` is NULL");
     wake(inside(condition), 1);
 }
 
 void janus_condition_broadcast(janus_condition *condition)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    jrt_contract(condition != NULL, "janus_condition_broadcast: `condition` is NULL");
     wake(inside(condition), UINT64_MAX);
 }

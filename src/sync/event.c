@@ -55,6 +55,7 @@ static const struct jrt_sync_kind event_kind = {
 
 void janus_event_init(janus_event *event, janus_waker waker, const char *name)
 {
+    jrt_contract(event != NULL, "janus_event_init: `event` is NULL");
     *event = (janus_event)JANUS_EVENT_INIT(waker, name);
 }
 
@@ -76,12 +77,14 @@ janus_status janus_event_wait(janus_event *event)
 bool janus_event_is_set(const janus_event *event)
 {
     jrt_point();
+    if (event == NULL) return false;
     return jrt_sync_value(look_at((const struct jrt_sync *)(const void *)event)) != 0;
 }
 
 void janus_event_set(janus_event *event)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    jrt_contract(event != NULL, "janus_event_set: `event` is NULL");
     uint64_t word = jrt_sync_enter(inside(event));
     grant_all(inside(event), (word & JRT_SYNC_FLAGS) | JRT_SYNC_ONE);
 }
@@ -89,6 +92,7 @@ void janus_event_set(janus_event *event)
 void janus_event_reset(janus_event *event)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    jrt_contract(event != NULL, "janus_event_reset: `event` is NULL");
     uint64_t word = jrt_sync_enter(inside(event));
     jrt_sync_leave(inside(event), word & JRT_SYNC_FLAGS);
 }
@@ -125,6 +129,7 @@ static const struct jrt_sync_kind group_kind = {
 
 void janus_group_init(janus_group *group, janus_waker waker, const char *name)
 {
+    jrt_contract(group != NULL, "janus_group_init: `group` is NULL");
     *group = (janus_group)JANUS_GROUP_INIT(waker, name);
 }
 
@@ -204,18 +209,21 @@ static const struct jrt_sync_kind broadcast_kind = {
 
 void janus_broadcast_init(janus_broadcast *broadcast, janus_waker waker, const char *name)
 {
+    jrt_contract(broadcast != NULL, "janus_broadcast_init: `broadcast` is NULL");
     *broadcast = (janus_broadcast)JANUS_BROADCAST_INIT(waker, name);
 }
 
 uint64_t janus_broadcast_count(const janus_broadcast *broadcast)
 {
     jrt_point();
+    if (broadcast == NULL) return 0;
     return jrt_sync_value(look_at((const struct jrt_sync *)(const void *)broadcast));
 }
 
 void janus_broadcast_send(janus_broadcast *broadcast)
 {
     jrt_stack_check(); /* [stack-reserve] */
+    jrt_contract(broadcast != NULL, "janus_broadcast_send: `broadcast` is NULL");
     uint64_t word = jrt_sync_enter(inside(broadcast));
     grant_all(inside(broadcast), word + JRT_SYNC_ONE); /* 2^58 sends take nine years at 1 ns */
 }

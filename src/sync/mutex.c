@@ -344,11 +344,13 @@ static struct jrt_mutex *mutex_in(janus_mutex *mutex) { return (struct jrt_mutex
 
 void janus_mutex_init(janus_mutex *mutex, const char *name)
 {
+    jrt_contract(mutex != NULL, "janus_mutex_init: `mutex` is NULL");
     *mutex = (janus_mutex){.name = name};
 }
 
 void janus_mutex_init_recursive(janus_mutex *mutex, const char *name)
 {
+    jrt_contract(mutex != NULL, "janus_mutex_init_recursive: `mutex` is NULL");
     *mutex = (janus_mutex)JANUS_MUTEX_RECURSIVE_INIT(name);
 }
 

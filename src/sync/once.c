@@ -18,6 +18,7 @@ _Static_assert(sizeof(struct once) <= sizeof(janus_once), "it fits its storage")
 
 void janus_once_init(janus_once *once, const char *name)
 {
+    jrt_contract(once != NULL, "janus_once_init: `once` is NULL");
     *once = (janus_once)JANUS_ONCE_INIT(name);
 }
 

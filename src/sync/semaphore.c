@@ -114,6 +114,7 @@ uint32_t janus_semaphore_permits(const janus_semaphore *semaphore)
 {
     const struct jrt_sync *sync = (const struct jrt_sync *)(const void *)semaphore;
     jrt_point();
+    if (semaphore == NULL) return 0;
     /* relaxed: out of date at once. */
     return (uint32_t)jrt_sync_value(jrt_load_relaxed(&sync->word));
 }

@@ -43,6 +43,7 @@
  */
 #include "work/replace.h"
 
+#include "base/refuse.h"
 #include "fiber/fiber.h"
 #include "plat/signal.h"
 #include "task/state.h"
@@ -157,15 +158,6 @@ static void join_formers(janus_scheduler *scheduler)
     }
 }
 
-static bool refused(void)
-{
-    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count. Tests order the rest. */
-    do {
-        if (left == 0) return false;
-    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
-    return true;
-}
-
 /* Starts a successor for a worker without a thread, or for the calling thread's worker. True: the
  * caller must not touch the worker any more. */
 static bool start_next(struct jrt_worker *worker)
@@ -175,7 +167,7 @@ static bool start_next(struct jrt_worker *worker)
     /* relaxed: set under the lock that we have. */
     jrt_debug_invariant("replace-join", !jrt_load_relaxed(&scheduler->stopping));
     join_formers(scheduler);
-    bool ready = former != NULL && !refused();
+    bool ready = former != NULL && !jrt_refused(&refusals);
     if (ready) {
         jrt_worker_must_leave(worker); /* its first strand, [strand-last] */
         former->thread = worker->os_thread;
@@ -367,7 +359,4 @@ void jrt_worker_doom(janus_scheduler *scheduler, uint32_t index)
     jrt_futex_wake(&worker->signal, 1);
 }
 
-void jrt_replacements_refuse(uint32_t count)
-{
-    jrt_store_relaxed(&refusals, count); /* relaxed: a count. Tests order the rest. */
-}
+void jrt_replacements_refuse(uint32_t count) { jrt_refuse(&refusals, count); }

@@ -44,6 +44,7 @@
  */
 #include "work/seat.h"
 
+#include "base/refuse.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/task.h"
@@ -59,19 +60,7 @@ enum { NUMBERS = 60000 }; /* of seats, after those of the workers; they fit task
 
 static _Atomic(uint32_t) refusals; /* jrt_seats_refuse */
 
-void jrt_seats_refuse(uint32_t count)
-{
-    jrt_store_relaxed(&refusals, count); /* relaxed: a count. Tests order the rest. */
-}
-
-static bool refused(void)
-{
-    uint32_t left = jrt_load_relaxed(&refusals); /* relaxed: a count. Tests order the rest. */
-    do {
-        if (left == 0) return false;
-    } while (!jrt_cas_relaxed(&refusals, &left, left - 1)); /* relaxed: as above. */
-    return true;
-}
+void jrt_seats_refuse(uint32_t count) { jrt_refuse(&refusals, count); }
 
 /* Making. */
 
@@ -135,7 +124,7 @@ struct jrt_seat *jrt_seat_open(janus_scheduler *scheduler)
 {
     char name[24];
     reap(scheduler);
-    if (refused()) return NULL;
+    if (jrt_refused(&refusals)) return NULL;
     struct jrt_seat *seat = make(scheduler);
     if (seat == NULL) return NULL;
     enlist(seat, scheduler);

@@ -75,6 +75,13 @@ class Costs(unittest.TestCase):
         self.assertIn("janus_read: neither pays nor has a reason in EXCEPTIONS",
                       self.wrong(reasons={}))
 
+    def test_a_payment_by_a_function_that_is_gone_is_found(self):
+        tree = costs.Tree(TOP)
+        self.assertEqual(costs.old_payments(tree), [])
+        with mock.patch.dict(costs.PAYMENTS, {"waits": ("jrt_give_way", "give_way")}):
+            self.assertEqual(costs.old_payments(tree),
+                             ["PAYMENTS: give_way is nowhere defined"])
+
     def test_a_payment_that_was_lost_is_found(self):
         self.assertIn("janus_pay: neither pays nor has a reason in EXCEPTIONS",
                       self.wrong(source=SOURCE.replace("jrt_stack_check();", "")))

@@ -88,6 +88,14 @@ class Rules(Names):
         self.finds("janus_nap_until: there is no janus_nap", "task.h", "janus_sleep_until(",
                    "janus_nap_until(")
 
+    def test_a_limit_with_max_at_its_end_is_found(self):
+        self.finds("janus_scheduler_options: nesting_max: a limit is named max_...", "scheduler.h",
+                   "max_nesting;", "nesting_max;")
+        self.finds("janus_explore_options: time_max_ns: a limit", "explore.h", "max_time_ns;",
+                   "time_max_ns;")
+        self.finds("janus_channel_create_unbounded: bytes_max: a limit", "channel.h",
+                   "uint64_t max_bytes,", "uint64_t bytes_max,")
+
     def test_a_name_of_the_documents_cannot_go(self):
         self.finds("FIXED: the documents want a call janus_nursery_create", "abi.h",
                    "janus_nursery_create(", "janus_nursery_make(")

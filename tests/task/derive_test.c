@@ -45,6 +45,13 @@ static int64_t derive(void *argument)
     return 0;
 }
 
+/* Starts a deriver, and waits until it has derived. */
+static void start(janus_nursery *n, janus_entry *entry, struct deriver *deriver)
+{
+    CHECK_EQ(janus_spawn(n, entry, deriver), JANUS_OK);
+    CHECK(rig_wait(&deriver->arrived));
+}
+
 static void with_limit(janus_entry *entry)
 {
     static const uint32_t workers[] = {1, 2, 8};
@@ -85,10 +92,8 @@ static int64_t beside(void *argument)
     root = caps_root();
     janus_cap own = caps_spawn(root, 10);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    CHECK_EQ(janus_spawn(&n, derive_in, &greedy), JANUS_OK);
-    while (!atomic_load(&greedy.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
-    CHECK_EQ(janus_spawn(&n, derive_in, &modest), JANUS_OK);
-    while (!atomic_load(&modest.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    start(&n, derive_in, &greedy);
+    start(&n, derive_in, &modest);
     for (int i = 0; i < 2 * MOST; i++) (void)derive_from(own); /* nothing restricts the owner */
     atomic_store(&greedy.open, 1);
     atomic_store(&modest.open, 1);
@@ -109,8 +114,7 @@ static int64_t derive_inside(void *argument)
     janus_nursery  n;
     (void)argument;
     open_named(&n, "inner");
-    CHECK_EQ(janus_spawn(&n, derive, &inner), JANUS_OK);
-    while (!atomic_load(&inner.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    start(&n, derive, &inner);
     atomic_store(&inner.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
@@ -123,8 +127,7 @@ static int64_t nested(void *argument)
     (void)argument;
     root = caps_root();
     open_named(&n, "outer");
-    CHECK_EQ(janus_spawn(&n, derive, &first), JANUS_OK);
-    while (!atomic_load(&first.arrived)) CHECK_EQ(janus_yield(), JANUS_OK);
+    start(&n, derive, &first);
     janus_task_id second;
     CHECK_EQ(janus_spawn_with(&n, derive_inside, NULL, NULL, &second), JANUS_OK);
     CHECK_EQ(janus_join(&n, second, NULL), JANUS_OK);

@@ -177,24 +177,31 @@ static int64_t wait_then_read(void *argument)
     return read_a_file(&of->cap);
 }
 
-static int64_t watch_plugin(void *argument)
+/* Opens a nursery with a child that holds a spawn capability with these limits. */
+static void start_plugin(janus_nursery *n, janus_entry *entry, const janus_cap_limits *limits,
+                         struct host_of *of)
 {
     const janus_authority *root = caps_root();
+    janus_task_id          child;
+    caps_open(n, caps_spawn(root, 50));
+    CHECK_EQ(janus_spawn_with(n, entry, of, NULL, &child), JANUS_OK);
+    CHECK_EQ(janus_cap_mint(root, child,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
+                                            .rights = JANUS_RIGHTS_ALL, .limits = limits),
+                            &of->cap),
+             JANUS_OK);
+    atomic_store(&of->ready, 1);
+}
+
+static int64_t watch_plugin(void *argument)
+{
     const janus_cap_limits limits = {.spawn = {10, {.ops = 5000, .memory = 4096}}};
     struct host_of         of = {.ready = 0};
     janus_nursery          n;
     janus_nursery_result   result;
     janus_failure          failure;
-    janus_task_id          child;
     (void)argument;
-    caps_open(&n, caps_spawn(root, 50));
-    CHECK_EQ(janus_spawn_with(&n, wait_then_read, &of, NULL, &child), JANUS_OK);
-    CHECK_EQ(janus_cap_mint(root, child,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
-                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-                            &of.cap),
-             JANUS_OK);
-    atomic_store(&of.ready, 1);
+    start_plugin(&n, wait_then_read, &limits, &of);
     CHECK_EQ(janus_nursery_await_with(&n, &result), JANUS_CHILD_FAILED);
     CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
     CHECK_EQ(janus_nursery_failures(&n, &failure, 1), 1);
@@ -244,20 +251,11 @@ static int64_t open_for_ever(void *argument)
 
 static int64_t cancel_plugin(void *argument)
 {
-    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.spawn = {10, janus_budget_default()}};
     struct host_of         of = {.ready = 0};
     janus_nursery          n;
-    janus_task_id          child;
     (void)argument;
-    caps_open(&n, caps_spawn(root, 50));
-    CHECK_EQ(janus_spawn_with(&n, open_for_ever, &of, NULL, &child), JANUS_OK);
-    CHECK_EQ(janus_cap_mint(root, child,
-                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN,
-                                            .rights = JANUS_RIGHTS_ALL, .limits = &limits),
-                            &of.cap),
-             JANUS_OK);
-    atomic_store(&of.ready, 1);
+    start_plugin(&n, open_for_ever, &limits, &of);
     while (atomic_load(&of.ready) != 2) CHECK_EQ(janus_yield(), JANUS_OK);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
