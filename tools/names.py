@@ -18,6 +18,8 @@ import sys
 # Enums whose constants do not begin with the enum's name.
 SHORT_ENUMS = {
     "janus_status": ("JANUS_", "statuses are what every caller compares with"),
+    "janus_io_way": ("JANUS_IO_", "the two directions are in most calls"),
+    "janus_io_right": ("JANUS_IO_MAY_", "it reads as a sentence"),
 }
 
 # Calls whose status may be dropped without a word, and why.
@@ -33,6 +35,10 @@ MAY_DROP = {
     "janus_fiber_destroy": ENDS,
     "janus_fiber_pool_destroy": ENDS,
     "janus_group_done": ENDS,
+    "janus_io_close": ENDS,
+    "janus_io_inspect": "it is refused for a mistake of the caller alone",
+    "janus_io_set_deadline": "it is refused for a mistake of the caller alone",
+    "janus_io_shutdown": ENDS,
     "janus_mutex_repaired": ENDS,
     "janus_mutex_unlock": ENDS,
     "janus_nursery_close": ENDS,
@@ -41,6 +47,7 @@ MAY_DROP = {
     "janus_scheduler_destroy": ENDS,
     "janus_scheduler_stop": ENDS,
     "janus_semaphore_release": ENDS,
+    "janus_signal_release": ENDS,
     "janus_token_remove": ENDS,
     "janus_trace_destroy": ENDS,
     "janus_nursery_cancel": ASKS,
@@ -61,9 +68,10 @@ GROWING = re.compile(r"janus_\w+_(options|grant|info|result)$")
 
 # Verbs that belong to some nouns only: verb -> (nouns, what it means).
 VERBS = {
-    "open": ({"nursery"}, "begins a scope in the caller's memory; else create"),
-    "close": ({"nursery", "channel"}, "says that no more follows; else destroy"),
-    "read": ({"trace"}, "reads from a file descriptor; else inspect"),
+    "open": ({"nursery", "dir", "file", "datagram"},
+             "begins a scope in the caller's memory, or opens a descriptor; else create"),
+    "close": ({"nursery", "channel", "io"}, "says that no more follows; else destroy"),
+    "read": ({"trace", "io", "io_try"}, "reads from a file descriptor; else inspect"),
     "stats": (set(), "is called inspect"),
     "books": (set(), "is called inspect"),
     "snapshot": (set(), "is called inspect"),

@@ -40,7 +40,10 @@
 #include <janusrt/channel.h>   /* values from task to task, and select */
 #include <janusrt/charge.h>    /* paying, exhaustion, supervisors */
 #include <janusrt/explain.h>   /* why the last call was refused, in sentences */
+#include <janusrt/file.h>      /* files and directories */
 #include <janusrt/grant.h>     /* the current task's capabilities */
+#include <janusrt/io.h>        /* bytes from and to the outside */
+#include <janusrt/net.h>       /* sockets, addresses, names */
 #include <janusrt/nursery.h>   /* scopes of tasks, spawn, join; includes block.h */
 #include <janusrt/parallel.h>  /* two calls at once, loops, reductions */
 #include <janusrt/scheduler.h> /* janus_run, and schedulers */
@@ -53,6 +56,7 @@
 #include <janusrt/barrier.h>   /* a number of tasks meet */
 #include <janusrt/memory.h>    /* memory that ends with its task */
 #include <janusrt/rwlock.h>    /* many readers or one writer */
+#include <janusrt/signal.h>    /* signals to wait for */
 #include <janusrt/token.h>     /* cancels that cross scopes */
 #include <janusrt/waitpoint.h> /* one task's place to wait, to build locks from */
 #include <janusrt/yield.h>     /* checks in loops */

@@ -32,7 +32,11 @@
     X(READ, "bytes to read")                                                                       \
     X(WRITE, "room to write")                                                                      \
     X(ACCEPT, "a connection to accept")                                                            \
-    X(CONNECT, "a connection to stand")
+    X(CONNECT, "a connection to stand")                                                            \
+    X(NAME, "the addresses of a name")                                                             \
+    X(SIGNAL, "a signal")                                                                          \
+    X(FILE, "a helper's call for a file")                                                          \
+    X(PROCESS, "a process to end")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,

@@ -54,7 +54,7 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
     io->shared = plan->shared;
-    io->seekable = plan->seekable;
+    io->helped = plan->helped;
     jrt_store_relaxed(&io->at.poller, NULL); /* relaxed: as above. */
     jrt_store_relaxed(&io->use, 0u);         /* relaxed: as above. */
 }
@@ -77,6 +77,7 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     if (plan->name != NULL) (void)jrt_name_copy(cold->name, sizeof cold->name, plan->name);
     io->cold = cold;
     fill(io, plan);
+    cold->may = plan->may != 0 ? plan->may : jrt_dir_may(io->rights);
     const struct jrt_worker *worker = jrt_worker_self();
     io->home = worker != NULL && worker->seat == NULL && !plan->kept ? worker->scheduler : NULL;
     if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_io_label(plan);
@@ -90,7 +91,7 @@ void jrt_io_classify(struct jrt_io_plan *plan)
     plan->kind = jrt_descriptor_kind(plan->fd);
     plan->socket = plan->kind == JANUS_IO_KIND_STREAM || plan->kind == JANUS_IO_KIND_LISTENER ||
                    plan->kind == JANUS_IO_KIND_DATAGRAM;
-    plan->seekable = plan->kind == JANUS_IO_KIND_FILE || plan->kind == JANUS_IO_KIND_TERMINAL;
+    plan->helped = !plan->socket && plan->kind != JANUS_IO_KIND_PIPE; /* [file-polled] */
 }
 
 /* Using. */
@@ -138,7 +139,8 @@ static void finish(struct jrt_io *io)
     disarm(io);
     jrt_poller_leave(&io->at, io->fd, io->borrowed || io->shared);
     if (io->fd >= 0 && !io->borrowed) {
-        (void)jrt_net()->close(io->fd);
+        bool simulated = jrt_net_is_simulated(io->fd); /* files are real in a world, too */
+        (void)(simulated ? jrt_net() : &jrt_net_real)->close(io->fd);
         jrt_io_descriptor_freed();
     }
     io->fd = -1;

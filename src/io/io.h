@@ -39,6 +39,7 @@ struct jrt_io_cold {
     pthread_mutex_t        lock;                  /* guards the turns, and moving the toll */
     struct jrt_io_turn    *turns[JRT_READY_WAYS]; /* oldest first */
     bool                   taken[JRT_READY_WAYS]; /* somebody has the turn */
+    uint32_t               may;                   /* of a directory, [dir-may] */
     char                   name[32];
 };
 
@@ -59,7 +60,7 @@ struct jrt_io {
     bool              borrowed;                /* closing leaves the descriptor open */
     bool              shared;                  /* others may have it open, [io-shared] */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
-    bool              seekable;                /* a file: never waits, file.c */
+    bool              helped;                  /* helpers transfer, file.c */
     uint32_t          place;                   /* in the table; constant */
 
     struct jrt_poller_at at; /* where it is registered */
@@ -96,8 +97,9 @@ struct jrt_io *jrt_io_of(janus_io handle);
 struct jrt_io_plan {
     janus_io_kind kind;
     int           fd;
-    bool          socket, borrowed, shared, seekable;
+    bool          socket, borrowed, shared, helped;
     uint32_t      rights; /* 0: those of the kind */
+    uint32_t      may;    /* a directory: JANUS_RIGHT_FILE_ bits; 0: as its rights, [dir-may] */
     bool          kept;
     const char   *name;
 };
@@ -142,6 +144,34 @@ void         jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way);
 /* Waits until `deadline_ns` on a readiness that nobody tells, or until it is told. */
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why);
 
+/* The current task waits until it is told, and no cancel ends the wait. */
+void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why);
+
+/* Registers the descriptor where the waiting task's scheduler looks, unless it is registered. */
+janus_status jrt_io_register(struct jrt_io *io, struct jrt_worker *worker);
+
+/* Counts tasks that wait for descriptors, [poll-stuck]. */
+void jrt_io_count_wait(int more);
+
+/* One direction of one handle, of several that a call waits for. */
+struct jrt_io_spot {
+    struct jrt_io     *io;
+    enum jrt_ready_way way;
+};
+
+/* Waits until an edge of any of them, a cancel or the deadline. OK: try them all. The caller has
+ * entered all of them, and is their only user. */
+janus_status jrt_io_await_any(const struct jrt_io_spot *spots, uint32_t count, uint64_t deadline_ns,
+                              enum jrt_wait why);
+
+/* Runs a function that may block on a helper thread, and waits for it: helper.c. CANCELLED: it did
+ * not begin. Once it has begun, nothing ends it, and the result is OK. FULL, NO_MEMORY: it did not
+ * begin. */
+janus_status jrt_io_help(void (*run)(void *argument), void *argument);
+
+/* All JANUS_RIGHT_FILE_ bits that a directory's rights can cover, [dir-may]. */
+uint32_t jrt_dir_may(uint32_t rights);
+
 /* Whether a try is worth it; otherwise the caller waits first, [io-drained]. */
 bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
 
@@ -163,8 +193,16 @@ void jrt_io_pay_back(void);
 /* Ends a public call: a cancelled task obeys. */
 janus_status jrt_io_end(janus_status status);
 
+/* Copies as many options as the caller's struct has; NULL: defaults. False: it is no such
+ * struct. */
+bool jrt_io_options_read(const void *given, void *out, size_t bytes);
+
 /* What an error of the system means. It is noted for janus_explain. */
 janus_status jrt_io_error(int error);
+
+/* Makes the handle of a socket that is about to connect, if the task may connect to `to`. */
+janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect_options *options,
+                                    janus_io *out);
 
 /* Accepts and transfers that find no descriptor wait for one, [io-descriptors]. */
 void         jrt_io_descriptor_freed(void);

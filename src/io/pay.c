@@ -2,6 +2,7 @@
 /* What I/O costs its task, how a call ends, and what an error of the system means. */
 #include "io/io.h"
 
+#include "base/options.h"
 #include "means/purse.h"
 #include "means/trouble.h"
 #include "nursery/nursery.h"
@@ -10,6 +11,7 @@
 #include "work/turn.h"
 
 #include <errno.h>
+#include <string.h>
 
 /* [io-toll]  A toll is some 16 ns, and a small transfer takes 4 us. Most tasks wait after one or two
  * transfers, which ends their turn. So a transfer costs fewer tolls than it takes, and its bytes
@@ -99,6 +101,13 @@ static janus_status meaning_of(int error)
     case EMSGSIZE:
     case EAFNOSUPPORT:
     case ENAMETOOLONG: return JANUS_INVALID;
+    case ENOSPC:
+    case EDQUOT: return JANUS_FULL;
+    case ENOTDIR:
+    case EISDIR:
+    case ENOTEMPTY:
+    case EBUSY:
+    case ETXTBSY:
     case ENOTCONN:
     case EDESTADDRREQ: return JANUS_STATE;
     case ENOTSOCK:
@@ -112,4 +121,16 @@ janus_status jrt_io_error(int error)
 {
     int number = error < 0 ? -error : error;
     return jrt_trouble(meaning_of(number), JANUS_COMPONENT_NONE, (uint64_t)number, 0);
+}
+
+bool jrt_io_options_read(const void *given, void *out, size_t bytes)
+{
+    size_t has = 0;
+    memset(out, 0, bytes);
+    memcpy(out, &bytes, sizeof bytes);
+    if (given == NULL) return true;
+    memcpy(&has, given, sizeof has);
+    if (!jrt_struct_sane(has, bytes)) return false;
+    memcpy(out, given, has);
+    return true;
 }

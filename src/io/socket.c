@@ -15,19 +15,6 @@ enum {
     HANDLE_BYTES = 512, /* memory charged for a handle */
 };
 
-/* Copies as many options as the caller's struct has. False: it is no such struct. */
-static bool read_options(const void *given, void *out, size_t bytes)
-{
-    size_t has = 0;
-    memset(out, 0, bytes);
-    memcpy(out, &bytes, sizeof bytes);
-    if (given == NULL) return true;
-    memcpy(&has, given, sizeof has);
-    if (!jrt_struct_sane(has, bytes)) return false;
-    memcpy(out, given, has);
-    return true;
-}
-
 /* Closes a descriptor that got no handle. */
 static janus_status give_up(int fd, janus_status status)
 {
@@ -65,7 +52,7 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
     janus_listen_options   options;
     struct jrt_handle_toll toll;
     jrt_stack_check(); /* [stack-reserve] */
-    if (at == NULL || out == NULL || !read_options(given, &options, sizeof options)) {
+    if (at == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
         return JANUS_INVALID;
     }
     if (options.backlog > INT32_MAX) return JANUS_INVALID;
@@ -190,11 +177,10 @@ static int prepare_connection(int fd, const janus_connect_options *options)
     return options->from != NULL ? jrt_net()->bind(fd, options->from) : 0;
 }
 
-static janus_status connect_with(const janus_address *to, const janus_connect_options *options,
-                                 janus_io *out)
+janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect_options *options,
+                                    janus_io *out)
 {
     struct jrt_handle_toll toll;
-    janus_io               made;
     janus_status           status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
     if (status != JANUS_OK) return status;
     int fd = jrt_net()->socket((janus_family)to->family, SOCK_STREAM);
@@ -208,8 +194,16 @@ static janus_status connect_with(const janus_address *to, const janus_connect_op
                                .socket = true,
                                .kept = options->kept,
                                .name = options->name};
-    status = jrt_io_make(&plan, &toll, &made);
-    if (status != JANUS_OK) return give_up(fd, status);
+    status = jrt_io_make(&plan, &toll, out);
+    return status == JANUS_OK ? status : give_up(fd, status);
+}
+
+static janus_status connect_with(const janus_address *to, const janus_connect_options *options,
+                                 janus_io *out)
+{
+    janus_io     made;
+    janus_status status = jrt_io_connect_prepare(to, options, &made);
+    if (status != JANUS_OK) return status;
     uint64_t deadline = options->deadline_ns != 0 ? options->deadline_ns : JRT_NEVER;
     status = await_connection(made, to, deadline);
     if (status != JANUS_OK) {
@@ -225,7 +219,7 @@ janus_status janus_connect(const janus_address *to, const janus_connect_options 
 {
     janus_connect_options options;
     jrt_stack_check(); /* [stack-reserve] */
-    if (to == NULL || out == NULL || !read_options(given, &options, sizeof options)) {
+    if (to == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
         return JANUS_INVALID;
     }
     janus_status status = jrt_io_pay(0);
@@ -292,7 +286,8 @@ static janus_status make_two(int (*make)(int out[2]), bool socket, const janus_i
 {
     struct two two;
     int        fds[2];
-    if (out == NULL || !read_options(given, &two.options, sizeof two.options)) return JANUS_INVALID;
+    if (out == NULL || !jrt_io_options_read(given, &two.options, sizeof two.options))
+        return JANUS_INVALID;
     janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = may_open_two(&two);

@@ -71,8 +71,8 @@ static janus_status read_once(janus_io handle, const struct iovec *pieces, int c
     if (status != JANUS_OK) return status;
     status = jrt_io_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
     if (status == JANUS_OK) {
-        status = io->seekable ? jrt_file_transfer(io, JRT_READY_READ, pieces, count, out_got)
-                              : transfer(io, JRT_READY_READ, pieces, count, tries, out_got);
+        status = io->helped ? jrt_file_transfer(io, JRT_READY_READ, pieces, count, tries, out_got)
+                            : transfer(io, JRT_READY_READ, pieces, count, tries, out_got);
         jrt_io_leave(io, JRT_IO_READER);
         jrt_io_toll(*out_got);
     }
@@ -169,13 +169,13 @@ __attribute__((noinline)) static janus_status write_many(struct jrt_io        *i
 {
     struct iovec vector[JANUS_IO_PIECES_MAX];
     int          filled = copy_pieces(writing->pieces, writing->count, writing->done, vector);
-    return io->seekable ? jrt_file_transfer(io, JRT_READY_WRITE, vector, filled, out_done)
-                        : transfer(io, JRT_READY_WRITE, vector, filled, writing->tries, out_done);
+    return (io->helped ? jrt_file_transfer : transfer)(io, JRT_READY_WRITE, vector, filled,
+                                                       writing->tries, out_done);
 }
 
 static janus_status write_one(struct jrt_io *io, const struct writing *writing, size_t *out_done)
 {
-    if (jrt_unlikely(writing->count != 1 || io->seekable)) return write_many(io, writing, out_done);
+    if (jrt_unlikely(writing->count != 1 || io->helped)) return write_many(io, writing, out_done);
     struct iovec piece = {(char *)writing->pieces->bytes + writing->done,
                           writing->all - writing->done};
     return transfer(io, JRT_READY_WRITE, &piece, 1, writing->tries, out_done);
@@ -266,8 +266,9 @@ janus_status janus_io_wait(janus_io handle, uint32_t way)
     janus_status       status = jrt_io_enter(handle, way, exclusive, &io);
     if (status != JANUS_OK) return status;
     status = late(io, which);
-    if (status == JANUS_OK && !io->seekable) {
-        status = jrt_io_await_worth(io, which, reads ? JRT_WAIT_READ : JRT_WAIT_WRITE);
+    enum jrt_wait why = reads ? JRT_WAIT_READ : JRT_WAIT_WRITE;
+    if (status == JANUS_OK) {
+        status = io->helped ? jrt_file_wait(io, which, why) : jrt_io_await_worth(io, which, why);
     }
     jrt_io_leave(io, exclusive);
     return jrt_io_end(status);

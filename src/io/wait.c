@@ -43,8 +43,7 @@ struct visit {
     uint64_t           deadline_ns; /* of the handle, as it was before the wait */
 };
 
-/* Counts tasks that wait for descriptors, [poll-stuck]. */
-static void count_wait(int more)
+void jrt_io_count_wait(int more)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(worker->seat != NULL)) {
@@ -117,14 +116,14 @@ static janus_status join(struct jrt_waiting *waiting, struct jrt_task *task)
         jrt_ready_retract(visit->ready, visit->way, (uintptr_t)task)) {
         return status;
     }
-    count_wait(1);
+    jrt_io_count_wait(1);
     return JANUS_WOULD_WAIT; /* also if a teller was first: its wake comes */
 }
 
 static janus_status leave(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended)
 {
     struct visit *visit = (struct visit *)waiting;
-    count_wait(-1);
+    jrt_io_count_wait(-1);
     if (ended == JANUS_OK) return JANUS_OK;               /* it was told, [ready-last] */
     if (ended == JANUS_WOULD_WAIT) return JANUS_DEADLINE; /* it was kicked, and looks again */
     jrt_ready_leave(visit->ready, visit->way, (uintptr_t)task);
@@ -164,9 +163,7 @@ static janus_status wait_as_thread(struct visit *visit, int fd, uint64_t deadlin
     return error == 0 ? JANUS_OK : jrt_io_error(error);
 }
 
-/* Registers the descriptor where the waiting task's scheduler looks. */
-static janus_status register_it(struct jrt_io *io, enum jrt_ready_way way,
-                                struct jrt_worker *worker)
+janus_status jrt_io_register(struct jrt_io *io, struct jrt_worker *worker)
 {
     int error = 0;
     jrt_lock(&io->cold->lock); /* a reader and a writer may come at once */
@@ -175,8 +172,6 @@ static janus_status register_it(struct jrt_io *io, enum jrt_ready_way way,
         uint32_t generation = jrt_load_relaxed(&io->ready.generation);
         uint64_t cookie = jrt_ready_cookie(io->place, generation);
         error = jrt_poll_place(worker, io->fd, cookie, &io->at);
-        /* If something is there, the set tells it now, [io-drained]. */
-        if (error == 0) io->drained[way] = JRT_IO_EMPTY;
     }
     jrt_unlock(&io->cold->lock);
     return error == 0 ? JANUS_OK : jrt_io_error(error);
@@ -199,7 +194,11 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
     if (jrt_unlikely(worker == NULL)) {
         status = wait_as_thread(&visit, io->fd, deadline);
     } else {
-        if (jrt_unlikely(!jrt_poller_has(&io->at))) status = register_it(io, way, worker);
+        if (jrt_unlikely(!jrt_poller_has(&io->at))) {
+            status = jrt_io_register(io, worker);
+            /* If something is there, the set tells it now, [io-drained]. */
+            if (status == JANUS_OK) io->drained[way] = JRT_IO_EMPTY;
+        }
         if (status != JANUS_OK) return status;
         if (!keeps_alarm(io, worker)) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);
@@ -303,6 +302,20 @@ janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jr
     if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
     if (worker == NULL) return wait_as_thread(&visit, -1, deadline_ns);
     return wait_as_task(worker, &visit);
+}
+
+void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why)
+{
+    struct visit visit = {
+        .waiting = {.why = why,
+                    .to_its_end = true,
+                    .deadline_ns = JRT_NEVER,
+                    .join = join,
+                    .leave = leave},
+        .ready = ready,
+        .way = JRT_READY_READ,
+    };
+    (void)jrt_wait(jrt_worker_self(), &visit.waiting);
 }
 
 /* Descriptors. */

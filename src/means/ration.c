@@ -187,3 +187,14 @@ struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
     if (terms == NULL || terms == task->nursery->scheduler->terms) return NULL;
     return &terms->blocking;
 }
+
+janus_status jrt_terms_blocking_refused(janus_scheduler               *scheduler,
+                                        const struct jrt_blocking_job *job, janus_status status)
+{
+    const struct jrt_blocking_party *party = job->full;
+    if (party == NULL) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    bool everybody = party == &scheduler->blocking.all;
+    return jrt_trouble_full(status, JRT_TABLE_BLOCKING,
+                            everybody ? NULL : jrt_list_entry(party, struct jrt_terms, blocking),
+                            job->waiting, scheduler->blocking.queue_max);
+}

@@ -121,6 +121,11 @@ void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms);
 /* The party whose helper threads the task's blocking calls use. NULL: no share. */
 struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 
+/* The pool has refused the job with `status`: notes for janus_explain whose queue is full. Returns
+ * the status. */
+janus_status jrt_terms_blocking_refused(janus_scheduler *scheduler,
+                                        const struct jrt_blocking_job *job, janus_status status);
+
 /* Asks the capability, takes room and takes the share before a child is started in n. `want` is the
  * child's own budget; NULL: the terms'. On any error nothing happened. */
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,

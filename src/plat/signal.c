@@ -9,6 +9,10 @@
  * [signal-event]  the eventfd is made once and never closed. A handler on another thread may write
  *   to it after the last watch is gone, and must not write to another file.
  *
+ * [signal-late]  a signal may wait for a thread that is slow to run the handler. If the old effect
+ *   came back meanwhile, the signal would have it, and often end the process. So the last watch
+ *   takes such a signal first.
+ *
  * Rejected: signalfd and sigwait. Both need the signal blocked in every thread of the program.
  *
  * Locks: change_lock around adding and removing, with list_lock inside. Watches' functions run
@@ -75,7 +79,7 @@ static void watch_main(void *argument)
     }
 }
 
-static bool can_watch(int number)
+bool jrt_signal_can_watch(int number)
 {
     static const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
     if (number < 1 || number > SIGNALS) return false;
@@ -116,7 +120,7 @@ static void stop_thread(void)
 
 janus_status jrt_signal_watch_add(struct jrt_signal_watch *watch)
 {
-    if (!can_watch(watch->number)) return JANUS_INVALID;
+    if (!jrt_signal_can_watch(watch->number)) return JANUS_INVALID;
     pthread_mutex_lock(&change_lock);
     bool         first = watches == NULL;
     janus_status status = first ? start_thread() : JANUS_OK;
@@ -138,6 +142,19 @@ janus_status jrt_signal_watch_add(struct jrt_signal_watch *watch)
     return status;
 }
 
+/* Takes a signal that was sent while it was watched, and that no thread has run a handler for yet,
+ * [signal-late]. */
+static void swallow(int number)
+{
+    const struct timespec none = {0};
+    sigset_t              one, before;
+    sigemptyset(&one);
+    sigaddset(&one, number);
+    (void)pthread_sigmask(SIG_BLOCK, &one, &before);
+    while (sigtimedwait(&one, NULL, &none) > 0 || errno == EINTR) continue;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
 void jrt_signal_watch_remove(struct jrt_signal_watch *watch)
 {
     pthread_mutex_lock(&change_lock);
@@ -150,6 +167,7 @@ void jrt_signal_watch_remove(struct jrt_signal_watch *watch)
         struct sigaction now;
         /* If the program installed its own handler over ours, that handler stays. */
         bool ours = sigaction(watch->number, NULL, &now) == 0 && now.sa_handler == on_signal;
+        if (ours) swallow(watch->number);
         if (ours) (void)sigaction(watch->number, &old[watch->number - 1], NULL);
     }
     if (watches == NULL) stop_thread();

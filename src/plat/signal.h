@@ -17,6 +17,10 @@ struct jrt_signal_watch {
     void                    *subject;
 };
 
+/* Whether there is such a signal, and a program may catch it. The C library keeps some more for
+ * itself. */
+bool jrt_signal_can_watch(int number);
+
 /* Until removed, each signal leads to a call soon; several signals may lead to one. The first watch
  * of a signal installs a handler, and the last one restores the old handler. INVALID: this signal
  * cannot be watched. UNAVAILABLE, NO_MEMORY: the system refused. */

@@ -60,6 +60,8 @@ enum jrt_spare_kind {
 
 enum { JRT_SPARES = 64 };
 
+enum { JRT_WORLD_SIGNALS = 65 }; /* numbers of signals end at 64 */
+
 struct jrt_spare {
     struct {
         void               *base;
@@ -90,6 +92,7 @@ struct jrt_world {
     uint64_t            hash;    /* of everything that has happened; sim/world.h */
     struct janus_trace *trace;   /* for the first scheduler without a trace; or NULL */
     const struct jrt_net *net;   /* its network; plat/net.h */
+    uint32_t              signals[JRT_WORLD_SIGNALS]; /* by number: how many were raised in it */
     uint32_t              fault; /* enum jrt_fault: the kind of the last choice */
 
     /* For an explorer. */

@@ -134,18 +134,6 @@ static janus_status refund_call(const struct jrt_task *task, janus_status status
     return status;
 }
 
-static janus_status refuse_call(janus_scheduler *scheduler, const struct jrt_blocking_job *job,
-                                janus_status status)
-{
-    const struct jrt_blocking_party *party = job->full;
-    if (party == NULL) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    return jrt_trouble_full(status, JRT_TABLE_BLOCKING,
-                            party == &scheduler->blocking.all
-                                ? NULL
-                                : jrt_list_entry(party, struct jrt_terms, blocking),
-                            job->waiting, scheduler->blocking.queue_max);
-}
-
 janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_result)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -178,7 +166,8 @@ janus_status janus_blocking(janus_entry *function, void *argument, int64_t *out_
         .error = *worker->error_at};
     janus_status status = jrt_wait(worker, &call.waiting);
     if (status != JANUS_OK) {
-        return refuse_call(worker->scheduler, &call.job, refund_call(task, status));
+        status = refund_call(task, status);
+        return jrt_terms_blocking_refused(worker->scheduler, &call.job, status);
     }
     jrt_invariant("task-park", jrt_load_acquire(&call.done)); /* acquire: the result. */
     if (jrt_unlikely(call.end != JRT_GUARDED_RETURNED)) {

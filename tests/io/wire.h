@@ -98,4 +98,20 @@ static inline int wire_descriptors(void)
     return count - 3; /* ".", ".." and the folder */
 }
 
+/* The number of open sockets: without the sets of workers, which come and go. */
+static inline int wire_sockets(void)
+{
+    int            count = 0;
+    DIR           *folder = opendir("/proc/self/fd");
+    struct dirent *entry;
+    CHECK(folder != NULL);
+    while ((entry = readdir(folder)) != NULL) {
+        char    target[16] = {0};
+        ssize_t got = readlinkat(dirfd(folder), entry->d_name, target, sizeof target - 1);
+        count += got > 0 && strncmp(target, "socket:", 7) == 0;
+    }
+    closedir(folder);
+    return count;
+}
+
 #endif
