@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names the task that opened a descriptor, for the report of a simulated network at the end of its world. */
+/* Who opened a descriptor, for the report of a simulated network at the end of its world. */
 #include "io/io.h"
 #include "sim/net.h"
 #include "task/task.h"

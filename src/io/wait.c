@@ -194,7 +194,11 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
     if (jrt_unlikely(worker == NULL)) {
         status = wait_as_thread(&visit, io->fd, deadline);
     } else {
-        if (jrt_unlikely(!jrt_poller_has(&io->at))) status = jrt_io_register(io, worker);
+        if (jrt_unlikely(!jrt_poller_has(&io->at))) {
+            status = jrt_io_register(io, worker);
+            /* If something is there, the set tells it now, [io-drained]. */
+            if (status == JANUS_OK) io->drained[way] = JRT_IO_EMPTY;
+        }
         if (status != JANUS_OK) return status;
         if (!keeps_alarm(io, worker)) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);

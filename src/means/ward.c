@@ -62,17 +62,12 @@ void jrt_ward_leave(struct jrt_ward *ward)
     const struct jrt_worker *worker = jrt_worker_self();
     struct jrt_purse        *mine =
         worker != NULL && worker->current != NULL ? worker->current->purse : NULL;
-    uint64_t back = 0;
     jrt_lock(&lock);
     struct jrt_purse *purse = ward->purse;
     if (ward->at != NULL) take_off(ward);
     if (purse != NULL) purse->wards.returned += ward->bytes; /* [ward-bytes] */
-    if (purse != NULL && purse == mine) {
-        back = purse->wards.returned;
-        purse->wards.returned = 0;
-    }
     jrt_unlock(&lock);
-    if (back > 0) mine->left.memory = janus_units_add(mine->left.memory, back);
+    if (purse != NULL && purse == mine) jrt_wards_collect(mine);
 }
 
 bool jrt_ward_is_owned(const struct jrt_ward *ward)

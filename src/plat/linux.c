@@ -43,6 +43,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/single_threaded.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -263,11 +264,14 @@ bool jrt_fences_asymmetric(void)
     return jrt_load_relaxed(&jrt_fences_membarrier); /* relaxed: pthread_once orders it. */
 }
 
+bool jrt_thread_is_alone(void) { return __libc_single_threaded != 0; }
+
 /* seq_cst: the header promises it, by [fence-mode]. */
 void jrt_fence_heavy_seq_cst(void)
 {
     struct jrt_world *world = jrt_world_now();
-    if (jrt_unlikely(world != NULL && world->closed)) return; /* a closed world has one thread */
+    /* A closed world has one thread, and so has a world in a process without others. */
+    if (jrt_unlikely(world != NULL && (world->closed || jrt_thread_is_alone()))) return;
     if (!jrt_fences_asymmetric()) {
         jrt_fences_full();
         return;

@@ -64,6 +64,9 @@ void jrt_cpu_relax(void);
 /* Lets another thread use this core, if one is ready. */
 void jrt_thread_yield(void);
 
+/* Whether the process has no other thread. False: it may have one. */
+bool jrt_thread_is_alone(void);
+
 /* The CPU time of this thread. A system call. 0 in a world, and if the system does not report
  * it. */
 uint64_t jrt_thread_cpu_ns(void);

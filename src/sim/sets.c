@@ -310,8 +310,14 @@ void jrt_sim_set_ring(struct jrt_set *handle)
 bool jrt_sim_is_quiet(void)
 {
     const struct jrt_sim *net = jrt_sim();
-    for (const struct sim_set *set = net != NULL ? net->sets : NULL; set != NULL; set = set->next) {
+    if (net == NULL) return true;
+    for (const struct sim_set *set = net->sets; set != NULL; set = set->next) {
         if (set->heap_count > 0 || set->ready != NULL) return false;
+    }
+    for (uint32_t i = 0; i < net->used; i++) { /* threads that wait for one descriptor */
+        const struct sim_socket *socket = net->sockets[i];
+        if (socket == NULL || socket->waiters == NULL) continue;
+        if (socket->due_ns != JRT_NEVER) return false;
     }
     return true;
 }
@@ -355,6 +361,7 @@ int jrt_sim_wait_one(int fd, uint32_t ways, uint64_t deadline_ns, struct jrt_net
         if (jrt_sim_mask(socket) & wanted) return 0;
         if (jrt_load_acquire(waiter.word) != 0) return 0; /* acquire: what came before the ring. */
         if (deadline_ns <= jrt_sim_now(net)) return -ETIMEDOUT;
+        if (jrt_sim_fails(net, JRT_FAULT_EDGE, socket, SIM_ACT_EDGE)) return 0;
         waiter.next = socket->waiters;
         socket->waiters = &waiter;
         uint64_t until = deadline_ns < socket->due_ns ? deadline_ns : socket->due_ns;

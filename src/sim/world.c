@@ -112,7 +112,7 @@ static void wake(struct jrt_world *interface, _Atomic(uint32_t) *word, int count
         count -= all ? (int)found : 1;
         if (all) break;
     }
-    if (count > 0 && !world->interface.closed) {
+    if (count > 0 && !world->interface.closed && !jrt_thread_is_alone()) {
         jrt_real_wake(word, count);
         jrt_bell_ring();
     }

@@ -149,11 +149,25 @@ static void spurious(void *argument)
     close_both(ends);
 }
 
+static void spurious_wait(void *argument)
+{
+    int  ends[2];
+    char byte;
+    (void)argument;
+    CHECK_EQ(net()->pair(ends), 0);
+    await(ends[0], JANUS_IO_READ);
+    CHECK_EQ(get(ends[0], &byte, 1), -EAGAIN);
+    close_both(ends);
+}
+
 TEST("a fault is an event without a reason")
 {
-    struct wire wire = {.fault = JRT_FAULT_EDGE};
+    struct wire wire = {.fault = JRT_FAULT_EDGE, .skip = 1}; /* the wait for a connection */
     wire_run_well(&wire, spurious);
     CHECK_STR(wire.words, "client 1 had an event for no reason");
+    wire = (struct wire){.fault = JRT_FAULT_EDGE};
+    wire_run_well(&wire, spurious_wait);
+    CHECK_STR(wire.words, "pair 1's first end had an event for no reason");
 }
 
 /* Leaks. */
