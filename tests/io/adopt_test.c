@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Descriptors that others have opened: adopted, waited for, and the standard streams. */
-#include "../task/guild.h"
+#include "../task/caps.h"
 #include "wire.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#define REAL() TOWN_REAL("descriptors of the system")
+#define REAL() RIG_REAL("descriptors of the system")
 
 static janus_io adopt(int fd)
 {
@@ -67,7 +67,7 @@ TEST("an adopted descriptor has its kind and its rights, and keeps its flags")
 {
     REAL();
     int before = wire_descriptors();
-    town_all(adopt_kinds, NULL, 1);
+    rig_all(adopt_kinds, NULL, 1);
     adopt_kinds(NULL);
     CHECK_EQ(wire_descriptors(), before);
 }
@@ -103,7 +103,7 @@ static int64_t read_blocking_pipe(void *argument)
 TEST("a task reads an adopted pipe that blocks, and only the task waits")
 {
     REAL();
-    town_all(read_blocking_pipe, NULL, 2);
+    rig_all(read_blocking_pipe, NULL, 2);
     read_blocking_pipe(NULL);
 }
 
@@ -125,7 +125,7 @@ static int64_t release_it(void *argument)
 TEST("a released descriptor is open, and its handle is stale")
 {
     REAL();
-    town_all(release_it, NULL, 1);
+    rig_all(release_it, NULL, 1);
 }
 
 static int64_t not_allowed(void *argument)
@@ -141,7 +141,7 @@ static int64_t not_allowed(void *argument)
 TEST("in :sovereign descriptors of others need capabilities")
 {
     REAL();
-    guild_all(not_allowed, NULL);
+    caps_all(not_allowed, NULL);
 }
 
 static int64_t simulated(void *argument)
@@ -157,8 +157,8 @@ static int64_t simulated(void *argument)
 TEST("a simulated run has no descriptors of the system")
 {
     janus_scheduler *scheduler =
-        town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 1));
-    town_do(scheduler, simulated, NULL);
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = 1));
+    rig_do(scheduler, simulated, NULL);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
@@ -190,7 +190,7 @@ static int64_t wait_foreign(void *argument)
     int before = wire_sockets();
     CHECK_EQ(janus_io_wait_fd(foreign.fds[0], JANUS_IO_BOTH, JANUS_IO_NEVER, &ready), JANUS_OK);
     CHECK_EQ(ready, JANUS_IO_WRITE);
-    CHECK_EQ(janus_io_wait_fd(foreign.fds[0], JANUS_IO_READ, janus_now_ns() + town_ms, &ready),
+    CHECK_EQ(janus_io_wait_fd(foreign.fds[0], JANUS_IO_READ, janus_now_ns() + rig_ms, &ready),
              JANUS_DEADLINE);
     CHECK_EQ(janus_io_wait_fd(foreign.fds[0], 0, JANUS_IO_NEVER, &ready), JANUS_INVALID);
     CHECK_EQ(janus_io_wait_fd(-1, JANUS_IO_READ, JANUS_IO_NEVER, &ready), JANUS_INVALID);
@@ -215,7 +215,7 @@ static int64_t wait_foreign(void *argument)
 TEST("tasks wait for a descriptor of another library, which stays its own")
 {
     REAL();
-    town_all(wait_foreign, NULL, 5);
+    rig_all(wait_foreign, NULL, 5);
 }
 
 static int64_t ping(void *argument)
@@ -252,7 +252,7 @@ static int64_t ping_pong(void *argument)
 TEST("no edge of a foreign descriptor is lost between a look and a wait")
 {
     REAL();
-    town_all(ping_pong, NULL, 1);
+    rig_all(ping_pong, NULL, 1);
 }
 
 /* Standard streams, of a child process whose descriptors this test chooses. */
@@ -381,7 +381,7 @@ static int64_t cancel_terminal(void *argument)
 TEST("a cancel ends a read of a terminal, and the next read gets the byte")
 {
     REAL();
-    town_all(cancel_terminal, NULL, 1);
+    rig_all(cancel_terminal, NULL, 1);
 }
 
 static int64_t read_event(void *argument)
@@ -394,7 +394,7 @@ static int64_t read_event(void *argument)
     CHECK_EQ(janus_io_try_read(io, &value, sizeof value, &got), JANUS_OK);
     CHECK_EQ(value, 7);
     CHECK_EQ(janus_io_try_read(io, &value, sizeof value, &got), JANUS_WOULD_WAIT);
-    CHECK_EQ(janus_io_set_deadline(io, JANUS_IO_READ, janus_now_ns() + town_ms), JANUS_OK);
+    CHECK_EQ(janus_io_set_deadline(io, JANUS_IO_READ, janus_now_ns() + rig_ms), JANUS_OK);
     CHECK_EQ(janus_io_read(io, &value, sizeof value, &got), JANUS_DEADLINE);
     CHECK_EQ(janus_io_close(io), JANUS_OK);
     return 0;
@@ -403,5 +403,5 @@ static int64_t read_event(void *argument)
 TEST("an eventfd that blocks is polled first")
 {
     REAL();
-    town_all(read_event, NULL, 1);
+    rig_all(read_event, NULL, 1);
 }

@@ -6,7 +6,7 @@ static uint64_t rounds_of(uint64_t usual)
 {
     const char *models = getenv("JANUSRT_MODELS");
     if (models != NULL && strcmp(models, "long") == 0) return usual * 10;
-    return town_few(TOWN_SLOW ? usual / 20 : usual);
+    return rig_few(RIG_SLOW ? usual / 20 : usual);
 }
 
 enum call { READ, READ_FULL, WRITE, WAIT, ACCEPT, RECEIVE, CALLS };
@@ -84,7 +84,7 @@ static int64_t cancel_each(void *argument)
 
 TEST("a cancel ends a read, a write, a wait, an accept and a receive with CANCELLED")
 {
-    town_all(cancel_each, NULL, 10);
+    rig_all(cancel_each, NULL, 10);
 }
 
 /* The storm: a byte arrives while the reader is cancelled. */
@@ -159,10 +159,10 @@ static int64_t cancel_storm(void *argument)
 TEST("of all bytes that arrive while their reader is cancelled none is lost and none is doubled")
 {
     uint64_t rounds = rounds_of(40000);
-    town_run(2, cancel_storm, &rounds, 1);
+    rig_run(2, cancel_storm, &rounds, 1);
     rounds = rounds_of(30000);
-    town_run(1, cancel_storm, &rounds, 1);
-    town_run(8, cancel_storm, &rounds, 1);
+    rig_run(1, cancel_storm, &rounds, 1);
+    rig_run(8, cancel_storm, &rounds, 1);
 }
 
 /* A write that is cancelled half-way. */
@@ -220,7 +220,7 @@ static int64_t cancelled_write(void *argument)
 
 TEST("a write that was cancelled half-way reports exactly the bytes that the other end received")
 {
-    town_all(cancelled_write, NULL, TOWN_SLOW ? 5 : 20);
+    rig_all(cancelled_write, NULL, RIG_SLOW ? 5 : 20);
 }
 
 /* Accepts. */
@@ -269,7 +269,7 @@ static int64_t accept_storm(void *argument)
 
 TEST("a cancelled accept loses no connection: the next acceptor gets it")
 {
-    town_all(accept_storm, NULL, 1);
+    rig_all(accept_storm, NULL, 1);
 }
 
 /* A connect to a listener that answers no more. */
@@ -292,7 +292,7 @@ static int64_t cancelled_connect(void *argument)
     CHECK_EQ(janus_address_parse("127.0.0.1:0", &at), JANUS_OK);
     CHECK_EQ(janus_listen(&at, JANUS_LISTEN_OPTIONS(.backlog = 1), &listener), JANUS_OK);
     CHECK_EQ(janus_io_local(listener, &at), JANUS_OK);
-    uint64_t soon = janus_now_ns() + 50 * town_ms;
+    uint64_t soon = janus_now_ns() + 50 * rig_ms;
     int      count = 0;
     while (count < 16 && janus_connect(&at, JANUS_CONNECT_OPTIONS(.deadline_ns = soon),
                                        &filled[count]) == JANUS_OK) {
@@ -316,8 +316,8 @@ static int64_t cancelled_connect(void *argument)
 
 TEST("a connect that nobody answers ends by its deadline or a cancel, and leaves no descriptor")
 {
-    TOWN_REAL("a listener that drops what does not fit");
-    town_all(cancelled_connect, NULL, 1);
+    RIG_REAL("a listener that drops what does not fit");
+    rig_all(cancelled_connect, NULL, 1);
 }
 
 /* Nursery deadlines, shields, unwinding. */
@@ -350,7 +350,7 @@ static int64_t nursery_deadline(void *argument)
     size_t             got;
     memset(slow, 0, sizeof slow);
     for (int i = 0; i < CHILDREN; i++) wire_tcp(slow[i].ends);
-    uint64_t deadline = janus_now_ns() + 5 * town_ms;
+    uint64_t deadline = janus_now_ns() + 5 * rig_ms;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.deadline_ns = deadline)), JANUS_OK);
     for (int i = 0; i < CHILDREN; i++) {
         janus_status status = janus_spawn(&n, slow_peer, &slow[i]);
@@ -371,7 +371,7 @@ static int64_t nursery_deadline(void *argument)
 
 TEST("a nursery's deadline ends the reads of all children, runs their defers, closes their handles")
 {
-    town_all(nursery_deadline, NULL, 3);
+    rig_all(nursery_deadline, NULL, 3);
 }
 
 static int64_t shielded_reader(void *argument)
@@ -384,7 +384,7 @@ static int64_t shielded_reader(void *argument)
     janus_shield_begin();
     CHECK_EQ(wire_get(self->io), 's'); /* waits for it */
     janus_shield_end();
-    janus_shield_begin_until(&shield, janus_now_ns() + town_ms);
+    janus_shield_begin_until(&shield, janus_now_ns() + rig_ms);
     CHECK_EQ(janus_io_read(self->io, &byte, 1, &self->count), JANUS_CANCELLED);
     janus_shield_end();
     return JANUS_CANCELLED;
@@ -412,7 +412,7 @@ static int64_t shields(void *argument)
 
 TEST("in a shield a cancelled task reads, until the shield's deadline")
 {
-    town_all(shields, NULL, 5);
+    rig_all(shields, NULL, 5);
 }
 
 static int64_t unwound(void *argument)
@@ -448,5 +448,5 @@ static int64_t unwinds(void *argument)
 
 TEST("a task with UNWIND that is cancelled in a read is unwound, and its handle is closed")
 {
-    town_all(unwinds, NULL, 10);
+    rig_all(unwinds, NULL, 10);
 }

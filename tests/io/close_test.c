@@ -58,7 +58,7 @@ static int64_t closes_under_both(void *argument)
 
 TEST("a close wakes the reader and the writer with CLOSED, and what was written arrives")
 {
-    town_all(closes_under_both, NULL, 10);
+    rig_all(closes_under_both, NULL, 10);
 }
 
 static int64_t accept_to_end(void *argument)
@@ -101,7 +101,7 @@ static int64_t closes_under_acceptors(void *argument)
 
 TEST("a close of a listener ends every accept, and then nobody listens")
 {
-    town_all(closes_under_acceptors, NULL, 10);
+    rig_all(closes_under_acceptors, NULL, 10);
 }
 
 /* A close, an edge, a cancel and a deadline at once. */
@@ -183,7 +183,7 @@ static int64_t four_at_once(void *argument)
 
 TEST("a close that races with an edge, a cancel and a deadline gives one status")
 {
-    town_all(four_at_once, NULL, TOWN_SLOW ? 300 : 3000);
+    rig_all(four_at_once, NULL, RIG_SLOW ? 300 : 3000);
 }
 
 /* The end of a scheduler. */
@@ -247,7 +247,7 @@ static int64_t every_state(void *argument)
 static int64_t cancel_when_ready(void *argument)
 {
     struct fleet *fleet = argument;
-    CHECK(town_wait(&fleet->ready));
+    CHECK(rig_wait(&fleet->ready));
     return -7; /* cancels the others */
 }
 
@@ -257,7 +257,7 @@ TEST("a scheduler that stops with connections in every state leaves no descripto
     static struct fleet fleet;
     int                 before = wire_descriptors();
     for (int i = 0; i < 3; i++) {
-        janus_scheduler *scheduler = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i]));
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers[i]));
         janus_nursery    root;
         atomic_store(&fleet.ready, 0);
         CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -283,7 +283,7 @@ static int64_t open_kept(void *argument)
     char   byte;
     size_t got;
     /* Registers the descriptor in this scheduler's sets. */
-    CHECK_EQ(janus_io_set_deadline(shared->ends[1], JANUS_IO_READ, janus_now_ns() + town_ms),
+    CHECK_EQ(janus_io_set_deadline(shared->ends[1], JANUS_IO_READ, janus_now_ns() + rig_ms),
              JANUS_OK);
     CHECK_EQ(janus_io_read(shared->ends[1], &byte, 1, &got), JANUS_DEADLINE);
     CHECK_EQ(janus_io_set_deadline(shared->ends[1], JANUS_IO_READ, JANUS_IO_NEVER), JANUS_OK);
@@ -307,13 +307,13 @@ static int64_t write_b(void *argument)
 
 TEST("a kept handle goes on in a second scheduler, also when the first one is gone meanwhile")
 {
-    TOWN_REAL("two schedulers at once");
-    for (int i = 0; i < (TOWN_SLOW ? 10 : 100); i++) {
+    RIG_REAL("two schedulers at once");
+    for (int i = 0; i < (RIG_SLOW ? 10 : 100); i++) {
         struct shared    shared;
         janus_nursery    root;
-        janus_scheduler *first = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-        janus_scheduler *second = town_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
-        town_do(first, open_kept, &shared);
+        janus_scheduler *first = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        janus_scheduler *second = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+        rig_do(first, open_kept, &shared);
         CHECK_EQ(janus_nursery_open_in(second, &root, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&root, read_b, &shared), JANUS_OK);
         CHECK_EQ(janus_scheduler_destroy(first), JANUS_OK); /* at any moment of the wait */

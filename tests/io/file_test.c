@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: what is read and written, positions, directories, and paths that lead outside. */
-#include "../task/guild.h"
+#include "../task/caps.h"
 #include "plat/file.h"
 #include "wire.h"
 
@@ -73,9 +73,9 @@ static void everywhere(janus_entry *entry)
 {
     yard_open();
     int before = wire_descriptors();
-    town_all(entry, NULL, 1);
+    rig_all(entry, NULL, 1);
     CHECK_EQ(entry(NULL), 0);
-    CHECK(town_simulated() || wire_descriptors() == before);
+    CHECK(rig_simulated() || wire_descriptors() == before);
     yard_close();
 }
 
@@ -285,10 +285,10 @@ TEST("no path leads out of its directory: not by .., a link, a magic link or an 
 {
     yard_open();
     make_links();
-    town_all(stay_inside, NULL, 1);
-    town_all(follow_inside, NULL, 1);
+    rig_all(stay_inside, NULL, 1);
+    rig_all(follow_inside, NULL, 1);
     atomic_store(&jrt_file_walks, true); /* no link at all, and no ".." */
-    town_all(stay_inside, NULL, 1);
+    rig_all(stay_inside, NULL, 1);
     atomic_store(&jrt_file_walks, false);
     yard_close();
 }
@@ -335,7 +335,7 @@ static int64_t open_in_race(void *argument)
 
 TEST("a rename in the middle of an open leads nobody outside")
 {
-    TOWN_REAL("another thread renames");
+    RIG_REAL("another thread renames");
     char      path[256];
     pthread_t thread;
     yard_open();
@@ -344,7 +344,7 @@ TEST("a rename in the middle of an open leads nobody outside")
     CHECK_EQ(system(path), 0);
     atomic_store(&racing, 1);
     CHECK_EQ(pthread_create(&thread, NULL, rename_for_ever, NULL), 0);
-    town_run(2, open_in_race, NULL, 1);
+    rig_run(2, open_in_race, NULL, 1);
     atomic_store(&racing, 0);
     pthread_join(thread, NULL);
     yard_close();
@@ -433,10 +433,10 @@ static int64_t use_given(void *argument)
 
 static int64_t sovereign_files(void *argument)
 {
-    const janus_authority *root = guild_root();
+    const janus_authority *root = caps_root();
     const janus_cap_limits limits = {.file = {4, 15}};
-    janus_cap              spawn = guild_spawn(root, 10);
-    janus_cap              cap = guild_mint(root, JANUS_CAP_KIND_FILE, JANUS_RIGHTS_ALL, &limits);
+    janus_cap              spawn = caps_spawn(root, 10);
+    janus_cap              cap = caps_mint(root, JANUS_CAP_KIND_FILE, JANUS_RIGHTS_ALL, &limits);
     janus_nursery          n, children;
     janus_io               dir, file, more[3];
     size_t                 done = 0;
@@ -455,7 +455,7 @@ static int64_t sovereign_files(void *argument)
     CHECK_EQ(janus_io_close(more[1]), JANUS_OK);
     CHECK_EQ(janus_io_close(file), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
-    guild_open(&children, spawn); /* without the capability, but with the handle */
+    caps_open(&children, spawn); /* without the capability, but with the handle */
     CHECK_EQ(janus_spawn(&children, use_given, &dir), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&children, NULL), JANUS_OK);
     CHECK_EQ(janus_io_close(dir), JANUS_OK);
@@ -465,7 +465,7 @@ static int64_t sovereign_files(void *argument)
 TEST("in :sovereign a directory needs the capability, and a task that is given one needs none")
 {
     yard_open();
-    guild_all(sovereign_files, NULL);
+    caps_all(sovereign_files, NULL);
     yard_close();
 }
 
@@ -501,7 +501,7 @@ static int64_t cancel_first(void *argument)
 TEST("a cancelled task writes nothing")
 {
     yard_open();
-    town_run(1, cancel_first, NULL, 1);
+    rig_run(1, cancel_first, NULL, 1);
     yard_close();
 }
 
@@ -523,7 +523,7 @@ static int64_t cancel_storm(void *argument)
     janus_io        dir = open_yard(ALL);
     janus_file_info info = JANUS_FILE_INFO();
     (void)argument;
-    for (uint64_t round = 0; round < town_few(50); round++) {
+    for (uint64_t round = 0; round < rig_few(50); round++) {
         janus_io      file = open_file(dir, "log",
                                        JANUS_OPEN_WRITE | JANUS_OPEN_CREATE | JANUS_OPEN_TRUNCATE |
                                            JANUS_OPEN_APPEND);
@@ -545,7 +545,7 @@ static int64_t cancel_storm(void *argument)
 TEST("a cancelled write has happened exactly if it returned OK")
 {
     yard_open();
-    town_all(cancel_storm, NULL, 1);
+    rig_all(cancel_storm, NULL, 1);
     yard_close();
 }
 
@@ -561,7 +561,7 @@ TEST("a task's end closes its files and directories")
 {
     yard_open();
     int before = wire_descriptors();
-    town_run(2, open_and_end, NULL, 5);
+    rig_run(2, open_and_end, NULL, 5);
     CHECK_EQ(wire_descriptors(), before);
     yard_close();
 }

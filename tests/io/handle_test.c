@@ -29,7 +29,7 @@ static void refused(janus_io io, janus_status status)
     CHECK_EQ(janus_io_local(io, &address), status);
     CHECK_EQ(janus_io_peer(io, &address), status);
     CHECK_EQ(janus_accept(io, &other, NULL), status);
-    if (!town_simulated()) CHECK_EQ(janus_io_release(io, &fd), status);
+    if (!rig_simulated()) CHECK_EQ(janus_io_release(io, &fd), status);
     CHECK_EQ(fd, -1);
     CHECK_EQ(janus_io_close(io), status);
 }
@@ -49,7 +49,7 @@ static int64_t stale(void *argument)
     return 0;
 }
 
-TEST("every call with a closed handle returns STALE") { town_all(stale, NULL, 5); }
+TEST("every call with a closed handle returns STALE") { rig_all(stale, NULL, 5); }
 
 /* One task opens and closes connections with a secret byte; others try what it has closed. */
 struct reuse {
@@ -95,7 +95,7 @@ static int64_t try_stale(void *argument)
 static int64_t reuse_race(void *argument)
 {
     janus_status status;
-    struct reuse all = {.rounds = (int)town_few(*(uint64_t *)argument)};
+    struct reuse all = {.rounds = (int)rig_few(*(uint64_t *)argument)};
     JANUS_NURSERY(n, status)
     {
         for (int i = 0; i < 3; i++) CHECK_EQ(janus_spawn(n, try_stale, &all), JANUS_OK);
@@ -107,8 +107,8 @@ static int64_t reuse_race(void *argument)
 
 TEST("a stale handle never reaches the connection that uses its place and descriptor again")
 {
-    uint64_t rounds = TOWN_SLOW ? 2000 : 20000;
-    town_all(reuse_race, &rounds, 1);
+    uint64_t rounds = RIG_SLOW ? 2000 : 20000;
+    rig_all(reuse_race, &rounds, 1);
 }
 
 static uint64_t mix(uint64_t *state)
@@ -123,7 +123,7 @@ static int64_t forge(void *argument)
 {
     (void)argument;
     janus_io ends[2];
-    uint64_t state = 7, tries = town_few(TOWN_SLOW ? 100000 : 1000000);
+    uint64_t state = 7, tries = rig_few(RIG_SLOW ? 100000 : 1000000);
     wire_tcp(ends);
     wire_put(ends[0], "x", 1);
     for (uint64_t i = 0; i < tries; i++) {
@@ -149,7 +149,7 @@ static int64_t forge(void *argument)
     return 0;
 }
 
-TEST("no forged handle of a million is accepted") { town_run(2, forge, NULL, 1); }
+TEST("no forged handle of a million is accepted") { rig_run(2, forge, NULL, 1); }
 
 /* Rights. */
 
@@ -193,7 +193,7 @@ static int64_t attenuated(void *argument)
 
 TEST("a narrowed handle does what its rights say, cannot be widened, and ends with the others")
 {
-    town_all(attenuated, NULL, 3);
+    rig_all(attenuated, NULL, 3);
 }
 
 /* Owners. */
@@ -233,7 +233,7 @@ static int64_t owner_ends(void *argument)
 
 TEST("a task's end closes what it opened, and nothing that it asked to keep")
 {
-    town_all(owner_ends, NULL, 20);
+    rig_all(owner_ends, NULL, 20);
 }
 
 struct taker {
@@ -246,7 +246,7 @@ static int64_t take_it(void *argument)
     struct taker *taker = argument;
     CHECK_EQ(janus_io_take(taker->io), JANUS_OK);
     atomic_store(&taker->taken, 1);
-    CHECK(town_wait(&taker->go));
+    CHECK(rig_wait(&taker->go));
     CHECK_EQ(wire_get(taker->io), 't');
     return 0;
 }
@@ -259,7 +259,7 @@ static int64_t open_and_give(void *argument)
     wire_put(ends[0], "t", 1);
     taker->io = ends[1];
     atomic_store(&taker->opened, 1);
-    CHECK(town_wait(&taker->taken));
+    CHECK(rig_wait(&taker->taken));
     return 0; /* closes the end that nobody took */
 }
 
@@ -274,7 +274,7 @@ static int64_t given(void *argument)
     {
         janus_task_id giver;
         CHECK_EQ(janus_spawn_with(n, open_and_give, &taker, NULL, &giver), JANUS_OK);
-        CHECK(town_wait(&taker.opened));
+        CHECK(rig_wait(&taker.opened));
         CHECK_EQ(janus_spawn(n, take_it, &taker), JANUS_OK);
         CHECK_EQ(janus_join(n, giver, NULL), JANUS_OK);
         atomic_store(&taker.go, 1);
@@ -286,5 +286,5 @@ static int64_t given(void *argument)
 
 TEST("a taken handle outlives its first owner and ends with the task that took it")
 {
-    town_all(given, NULL, 20);
+    rig_all(given, NULL, 20);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Names: look-ups, how many at a time, how they end, and connecting to the best address. */
-#include "../task/guild.h"
+#include "../task/caps.h"
 #include "sim/net.h"
 #include "wire.h"
 
@@ -107,7 +107,7 @@ static void add_host(const char *host, const char *address)
 {
     janus_address at;
     CHECK_EQ(janus_address_parse(address, &at), JANUS_OK);
-    if (town_simulated()) CHECK_EQ(jrt_sim_host_add(host, &at), 0);
+    if (rig_simulated()) CHECK_EQ(jrt_sim_host_add(host, &at), 0);
 }
 
 /* Looking up. */
@@ -131,9 +131,9 @@ static int64_t resolve_numbers(void *argument)
 
 TEST("a numeric address needs no look-up, no right and no task")
 {
-    town_all(resolve_numbers, NULL, 1);
-    guild_all(resolve_numbers, NULL);
-    if (!town_simulated()) resolve_numbers(NULL);
+    rig_all(resolve_numbers, NULL, 1);
+    caps_all(resolve_numbers, NULL);
+    if (!rig_simulated()) resolve_numbers(NULL);
 }
 
 static int64_t resolve_names(void *argument)
@@ -161,8 +161,8 @@ static int64_t resolve_names(void *argument)
 
 TEST("a name has the addresses that the system reports, in its order")
 {
-    town_all(resolve_names, NULL, 1);
-    if (!town_simulated()) resolve_names(NULL);
+    rig_all(resolve_names, NULL, 1);
+    if (!rig_simulated()) resolve_names(NULL);
 }
 
 static int64_t resolve_badly(void *argument)
@@ -180,7 +180,7 @@ static int64_t resolve_badly(void *argument)
     CHECK_EQ(janus_resolve("two.test", "1", found, 0, &count), JANUS_INVALID);
     CHECK_EQ(janus_resolve("two.test", "1", NULL, 1, &count), JANUS_INVALID);
     CHECK_EQ(janus_connect_name("two.test", NULL, NULL, NULL), JANUS_INVALID);
-    if (!town_simulated()) {
+    if (!rig_simulated()) {
         CHECK_EQ(janus_resolve("silent.test", "1", found, 1, &count), JANUS_UNREACHABLE);
     }
     return 0;
@@ -188,7 +188,7 @@ static int64_t resolve_badly(void *argument)
 
 TEST("a name without an answer is unreachable, and a name of 400 bytes is invalid")
 {
-    town_all(resolve_badly, NULL, 1);
+    rig_all(resolve_badly, NULL, 1);
 }
 
 static int64_t resolve_without_right(void *argument)
@@ -202,7 +202,7 @@ static int64_t resolve_without_right(void *argument)
     return 0;
 }
 
-TEST("in :sovereign a look-up needs net.resolve") { guild_all(resolve_without_right, NULL); }
+TEST("in :sovereign a look-up needs net.resolve") { caps_all(resolve_without_right, NULL); }
 
 /* Many at a time. */
 
@@ -230,7 +230,7 @@ static int64_t sixty_five(void *argument)
     (void)argument;
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < STUCK; i++) CHECK_EQ(janus_spawn(&n, resolve_stuck, NULL), JANUS_OK);
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (atomic_load(&running) < 8 && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_blocking(add_one, &calls, NULL), JANUS_OK);
     CHECK_EQ(calls, 10);
@@ -242,7 +242,7 @@ static int64_t sixty_five(void *argument)
 
 static void await_threads(int already)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while ((atomic_load(&running) > 0 || atomic_load(&answered) < already + 8) &&
            janus_now_ns() < limit) {
         sched_yield();
@@ -252,25 +252,25 @@ static void await_threads(int already)
 
 TEST("65 look-ups that get no answer run eight at a time, hold up nobody, and end when cancelled")
 {
-    TOWN_REAL("the name server is this program");
+    RIG_REAL("the name server is this program");
     int already = atomic_load(&answered);
     set_gate(false);
     atomic_store(&cancelled, 0);
     atomic_store(&running_most, 0);
-    town_run(2, sixty_five, NULL, 1); /* the scheduler ends while they run */
+    rig_run(2, sixty_five, NULL, 1); /* the scheduler ends while they run */
     CHECK_EQ(atomic_load(&cancelled), STUCK);
     CHECK_EQ(atomic_load(&running_most), 8);
     set_gate(true);
     await_threads(already);
     CHECK_EQ(atomic_load(&answered), already + 8); /* the others never began */
-    town_run(2, resolve_names, NULL, 1);           /* and new ones go on */
+    rig_run(2, resolve_names, NULL, 1);           /* and new ones go on */
 }
 
 static int64_t resolve_late(void *argument)
 {
     janus_io     io;
     janus_status status = janus_connect_name(
-        "stuck.test", "1", JANUS_CONNECT_OPTIONS(.deadline_ns = janus_now_ns() + town_ms), &io);
+        "stuck.test", "1", JANUS_CONNECT_OPTIONS(.deadline_ns = janus_now_ns() + rig_ms), &io);
     (void)argument;
     CHECK_EQ(status, JANUS_DEADLINE);
     return 0;
@@ -278,9 +278,9 @@ static int64_t resolve_late(void *argument)
 
 TEST("the deadline of a connect ends its look-up")
 {
-    TOWN_REAL("the name server is this program");
+    RIG_REAL("the name server is this program");
     set_gate(false);
-    town_run(1, resolve_late, NULL, 1);
+    rig_run(1, resolve_late, NULL, 1);
     set_gate(true);
     resolve_names(NULL);
 }
@@ -321,8 +321,8 @@ static int64_t skip_refused(void *argument)
 
 TEST("a connect by name takes the first address that answers")
 {
-    town_all(skip_refused, NULL, 3);
-    if (!town_simulated()) skip_refused(NULL);
+    rig_all(skip_refused, NULL, 3);
+    if (!rig_simulated()) skip_refused(NULL);
 }
 
 /* A port at which 127.0.0.2 answers no connect, because its queue is full, and 127.0.0.1 does. */
@@ -365,9 +365,9 @@ static int64_t race(void *argument)
 
 TEST("an address that does not answer is overtaken by the next, and its socket is closed")
 {
-    TOWN_REAL("the first address hangs in the kernel");
-    town_run(1, race, NULL, 1);
-    town_run(2, race, NULL, 1);
+    RIG_REAL("the first address hangs in the kernel");
+    rig_run(1, race, NULL, 1);
+    rig_run(2, race, NULL, 1);
     race(NULL);
 }
 
@@ -391,7 +391,7 @@ static int64_t cancel_race(void *argument)
     for (int i = 0; i < 20; i++) {
         CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
         CHECK_EQ(janus_spawn(&n, connect_in_vain, &trap), JANUS_OK);
-        uint64_t limit = janus_now_ns() + town_patience;
+        uint64_t limit = janus_now_ns() + rig_patience;
         while (wire_sockets() < before && janus_now_ns() < limit) {
             JANUS_IGNORE(janus_yield()); /* until its first socket is open */
         }
@@ -406,7 +406,7 @@ static int64_t cancel_race(void *argument)
 
 TEST("a cancelled connect by name closes all its sockets")
 {
-    TOWN_REAL("the first address hangs in the kernel");
-    town_run(1, cancel_race, NULL, 1);
-    town_run(2, cancel_race, NULL, 1);
+    RIG_REAL("the first address hangs in the kernel");
+    rig_run(1, cancel_race, NULL, 1);
+    rig_run(2, cancel_race, NULL, 1);
 }

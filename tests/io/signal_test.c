@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Signals: which tasks see them, what is caught, and what is refused. */
-#include "../task/guild.h"
+#include "../task/caps.h"
 #include "wire.h"
 
 #include <janusrt/signal.h>
@@ -28,7 +28,7 @@ static bool is_caught(int number)
 /* Until `count` tasks are about to wait. */
 static void await_waiters(int count)
 {
-    uint64_t limit = janus_now_ns() + town_patience;
+    uint64_t limit = janus_now_ns() + rig_patience;
     while (atomic_load(&waiting) < count && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
 }
 
@@ -55,7 +55,7 @@ static int64_t all_see_it(void *argument)
 
 TEST("all tasks that wait for a signal see it")
 {
-    town_all(all_see_it, NULL, 5);
+    rig_all(all_see_it, NULL, 5);
     CHECK(!is_caught(SIGUSR1));
 }
 
@@ -71,7 +71,7 @@ static int64_t count_them(void *argument)
     }
     CHECK_EQ(count, first + 20);
     CHECK_EQ(janus_signal_wait_next(SIGUSR2, &count, janus_now_ns()), JANUS_DEADLINE);
-    CHECK_EQ(janus_signal_wait_next(SIGUSR2, &count, janus_now_ns() + town_ms), JANUS_DEADLINE);
+    CHECK_EQ(janus_signal_wait_next(SIGUSR2, &count, janus_now_ns() + rig_ms), JANUS_DEADLINE);
     CHECK_EQ(count, first + 20);
     CHECK_EQ(janus_signal_release(SIGUSR2), JANUS_OK);
     return 0;
@@ -79,13 +79,13 @@ static int64_t count_them(void *argument)
 
 TEST("a signal between two waits is not lost, once it is caught")
 {
-    town_all(count_them, NULL, 1);
-    if (!town_simulated()) count_them(NULL);
+    rig_all(count_them, NULL, 1);
+    if (!rig_simulated()) count_them(NULL);
 }
 
 TEST("a caught signal has its old effect again after the last release")
 {
-    TOWN_REAL("the handlers are the process's");
+    RIG_REAL("the handlers are the process's");
     CHECK(!is_caught(SIGHUP));
     CHECK_EQ(janus_signal_catch(SIGHUP, NULL), JANUS_OK);
     CHECK_EQ(janus_signal_catch(SIGHUP, NULL), JANUS_OK);
@@ -95,7 +95,7 @@ TEST("a caught signal has its old effect again after the last release")
     CHECK_EQ(janus_signal_release(SIGHUP), JANUS_OK);
     CHECK(!is_caught(SIGHUP));
     CHECK_EQ(janus_signal_release(SIGHUP), JANUS_STATE);
-    CHECK_EQ(janus_signal_wait(SIGHUP, janus_now_ns() + town_ms), JANUS_DEADLINE);
+    CHECK_EQ(janus_signal_wait(SIGHUP, janus_now_ns() + rig_ms), JANUS_DEADLINE);
     CHECK(!is_caught(SIGHUP));
 }
 
@@ -114,7 +114,7 @@ static int64_t cancel_waiters(void *argument)
 
 TEST("a cancel ends the wait for a signal, which then is caught no more")
 {
-    town_all(cancel_waiters, NULL, 10);
+    rig_all(cancel_waiters, NULL, 10);
     CHECK(!is_caught(SIGUSR1));
 }
 
@@ -131,7 +131,7 @@ TEST("signals that no program may catch are refused")
         CHECK_EQ(janus_signal_raise(never[i]), JANUS_INVALID);
     }
     CHECK_EQ(janus_signal_wait_next(SIGHUP, NULL, JANUS_IO_NEVER), JANUS_INVALID);
-    if (!town_simulated()) {
+    if (!rig_simulated()) {
         CHECK_EQ(janus_signal_wait_next(SIGHUP, &count, JANUS_IO_NEVER), JANUS_STATE);
     }
 }
@@ -145,7 +145,7 @@ static int64_t not_allowed(void *argument)
     return 0;
 }
 
-TEST("in :sovereign signals need process.signal") { guild_all(not_allowed, NULL); }
+TEST("in :sovereign signals need process.signal") { caps_all(not_allowed, NULL); }
 
 /* A server that stops gracefully. */
 
@@ -196,5 +196,5 @@ static int64_t stop_gracefully(void *argument)
 
 TEST("a server closes its listener on a signal, and serves those it has accepted")
 {
-    town_all(stop_gracefully, NULL, 3);
+    rig_all(stop_gracefully, NULL, 3);
 }
