@@ -61,7 +61,8 @@ static bool make_table(void)
         /* release: a thread that reads the mask reads the base that belongs to it. */
         jrt_store_release(&jrt_chan_table.mask, (uint64_t)(places - 1) << JRT_CHAN_PLACE_AT);
         pool.places = places;
-        jrt_store_release(&jrt_places_here, jrt_chan_tell_waits); /* release: the table. */
+        /* release: the table. */
+        jrt_store_release(&jrt_places_here[JRT_PLACES_CHANNELS], jrt_chan_tell_waits);
         return true;
     }
     return false;

@@ -91,6 +91,10 @@ static inline bool     jrt_io_is_none(janus_io io) { return (io.opaque[0] | io.o
 /* The record that a handle names, if it is valid now. NULL: it is not. */
 struct jrt_io *jrt_io_of(janus_io handle);
 
+/* Reports the tasks that wait at handles, [place-list]; in waits.c. */
+void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task, const char *name),
+                       void *subject);
+
 /* Making, using, closing: handle.c. */
 
 /* What a new handle is. */

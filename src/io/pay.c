@@ -120,7 +120,7 @@ static janus_status meaning_of(int error)
 janus_status jrt_io_error(int error)
 {
     int number = error < 0 ? -error : error;
-    return jrt_trouble(meaning_of(number), JANUS_COMPONENT_NONE, (uint64_t)number, 0);
+    return jrt_trouble_system(meaning_of(number), number);
 }
 
 bool jrt_io_options_read(const void *given, void *out, size_t bytes)

@@ -17,6 +17,7 @@
  */
 #include "base/siphash.h"
 #include "io/io.h"
+#include "look/places.h"
 #include "plat/memory.h"
 
 enum {
@@ -44,6 +45,8 @@ static bool make_table(void)
         pool.free_end = &pool.free;
         jrt_ready_table.stride = sizeof(struct jrt_io);
         jrt_store_relaxed(&jrt_ready_table.base, base); /* relaxed: `places` follows. */
+        /* release: the table. */
+        jrt_store_release(&jrt_places_here[JRT_PLACES_HANDLES], jrt_io_tell_waits);
         return true;
     }
     return false;

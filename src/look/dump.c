@@ -183,6 +183,17 @@ static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
     }
 }
 
+/* Shows a handle, as: bytes to read from 127.0.0.1:80. */
+static void put_handle(struct text *text, const struct jrt_sight *sight, const char *name)
+{
+    bool accepts = sight->kind == JRT_WAIT_ACCEPT;
+    put(text, "%s %s %s", sight->wait,
+        accepts                        ? "at"
+        : sight->kind == JRT_WAIT_READ ? "from"
+                                       : "to",
+        name);
+}
+
 /* Shows what a task waits for, as: mutex "accounts" held by task "teller" 0x200000001
  * (bank.c:40). */
 static void put_wait(struct text *text, const struct jrt_task *task, const struct jrt_sight *sight)
@@ -195,6 +206,11 @@ static void put_wait(struct text *text, const struct jrt_task *task, const struc
     bool        at_channel = sight->kind >= JRT_WAIT_SEND && sight->kind <= JRT_WAIT_SELECT;
     if (channel != NULL && at_channel) {
         put_channel(text, sight->kind, channel);
+        return;
+    }
+    bool at_handle = sight->kind >= JRT_WAIT_READ && sight->kind <= JRT_WAIT_CONNECT;
+    if (channel != NULL && at_handle) {
+        put_handle(text, sight, channel);
         return;
     }
     bool object = sight->kind >= JRT_WAIT_MUTEX && sight->kind <= JRT_WAIT_RWLOCK;

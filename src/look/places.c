@@ -5,7 +5,7 @@
  *   the other, before it takes the locks of nurseries. A task may have gone on since, so a dump
  *   shows a channel only for a task that waits for one. In a deadlock no task moves, and the list
  *   is exact. The list has PLACES_MAX entries. Tasks beyond that are shown without the channel's
- *   name.
+ *   name. Handles are asked in the same way: what a task reads from is its other end.
  *
  * Locks: one channel's at a time.
  */
@@ -18,7 +18,7 @@
 
 enum { PLACES_MAX = 4096 };
 
-_Atomic(jrt_places_teller *) jrt_places_here;
+_Atomic(jrt_places_teller *) jrt_places_here[JRT_PLACES_TELLERS];
 
 static bool take_down(void *subject, const struct jrt_task *task, const char *name)
 {
@@ -41,11 +41,15 @@ static int compare(const void *a, const void *b)
 void jrt_places_collect(struct jrt_places *places)
 {
     jrt_debug_invariant("place-list", jrt_locks_held() == 0);
-    jrt_places_teller *teller = jrt_load_acquire(&jrt_places_here); /* acquire: its table. */
     *places = (struct jrt_places){.count = 0};
-    if (teller != NULL) places->list = jrt_malloc(PLACES_MAX * sizeof *places->list);
+    for (int i = 0; i < JRT_PLACES_TELLERS; i++) {
+        jrt_places_teller *teller = jrt_load_acquire(&jrt_places_here[i]); /* acquire: a table. */
+        if (teller == NULL) continue;
+        if (places->list == NULL) places->list = jrt_malloc(PLACES_MAX * sizeof *places->list);
+        if (places->list == NULL) return;
+        teller(take_down, places);
+    }
     if (places->list == NULL) return;
-    teller(take_down, places);
     qsort(places->list, places->count, sizeof *places->list, compare);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the channels at which tasks wait, for dumps. The essay is in places.c. */
+/* The names of the channels and handles at which tasks wait, for dumps. The essay is in places.c. */
 #ifndef JRT_LOOK_PLACES_H
 #define JRT_LOOK_PLACES_H
 
@@ -19,17 +19,18 @@ struct jrt_places {
 /* Adds one place. False: there is no room for more. */
 typedef bool jrt_place_told(void *subject, const struct jrt_task *task, const char *name);
 
-/* Calls `told` for each task that waits at a named channel. */
+/* Calls `told` for each task that waits at a named channel, or at a handle. */
 typedef void jrt_places_teller(jrt_place_told *told, void *subject);
 
-/* The teller, set by the room of channels; NULL: there are no channels yet. */
-extern _Atomic(jrt_places_teller *) jrt_places_here;
+/* The tellers, set by the rooms of channels and of handles; NULL: there are none yet. */
+enum { JRT_PLACES_CHANNELS, JRT_PLACES_HANDLES, JRT_PLACES_TELLERS };
+extern _Atomic(jrt_places_teller *) jrt_places_here[JRT_PLACES_TELLERS];
 
 /* Collects the places. The caller holds no lock. Without memory the list is empty. */
 void jrt_places_collect(struct jrt_places *places);
 void jrt_places_free(struct jrt_places *places);
 
-/* The channel at which a task waits, or the first of several. NULL: no named channel. */
+/* The channel at which a task waits, or the first of several, or the handle. NULL: neither. */
 const char *jrt_places_find(const struct jrt_places *places, const struct jrt_task *task);
 
 #endif

@@ -48,6 +48,15 @@ janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
     return status;
 }
 
+janus_status jrt_trouble_system(janus_status status, int error)
+{
+    struct jrt_trouble *last = &jrt_thread_self()->trouble;
+    last->status = JANUS_OK; /* so that the note replaces what is there */
+    jrt_trouble_note(status, JANUS_COMPONENT_NONE, (uint64_t)error, 0);
+    last->table = JRT_TROUBLE_SYSTEM;
+    return status;
+}
+
 /* An address that was refused, and the range that it is outside of. */
 struct place {
     uint8_t  address[16], prefix[16];
@@ -172,6 +181,15 @@ static const char *advice(janus_status status, janus_component component)
         return "Wait until some tasks end, raise janus_scheduler_options.max_tasks, or start tasks "
                "under a spawn capability that allows more.";
     case JANUS_FULL: return "Wait until some of them end.";
+    case JANUS_REFUSED: return "Start the server first, or ask for its address and port.";
+    case JANUS_UNREACHABLE: return "Ask for the address, the route and the interface.";
+    case JANUS_IN_USE: return "Choose another port or name, or end who uses it.";
+    case JANUS_NOT_FOUND: return "Ask for the spelling, and for the directory it is looked up in.";
+    case JANUS_EXISTS: return "Choose another name, or remove what has it.";
+    case JANUS_DENIED: return "Ask for the permissions of the process.";
+    case JANUS_RESET:
+    case JANUS_BROKEN: return "The other end has gone. Connect again.";
+    case JANUS_SYSTEM: return "See errno(3).";
     case JANUS_SPAWN_BUDGET:
         if (component == JANUS_COMPONENT_SPAWN_COUNT) {
             return "Give the nursery's budget a larger spawn_count: a child costs one. "
@@ -260,6 +278,16 @@ static void put_handle(struct text *text, const struct jrt_trouble *last)
     put(text, " (%s). %s", janus_status_name(status), what);
 }
 
+/* What the system said. */
+static void put_system(struct text *text, const struct jrt_trouble *last)
+{
+    janus_status status = (janus_status)last->status;
+    char         said[64];
+    const char  *words = strerror_r((int)last->used, said, sizeof said);
+    put(text, ": %s: %s, errno %d (%s). %s", janus_status_text(status), words, (int)last->used,
+        janus_status_name(status), advice(status, JANUS_COMPONENT_NONE));
+}
+
 static void put_trouble(struct text *text, janus_status status, janus_component component,
                         uint64_t used, uint64_t limit)
 {
@@ -292,7 +320,9 @@ size_t janus_explain(char *buffer, size_t size)
     } else {
         put(&text, "a thread outside of tasks");
     }
-    if (last->table >= JRT_TABLES) {
+    if (last->table == JRT_TROUBLE_SYSTEM) {
+        put_system(&text, last);
+    } else if (last->table >= JRT_TABLES) {
         put_handle(&text, last);
     } else if (last->table != JRT_TABLE_NONE) {
         put_full(&text, last);

@@ -28,6 +28,7 @@ enum jrt_table {
     JRT_TABLES,
     JRT_TROUBLE_PLACE = JRT_TABLES, /* no table: `used` is the right, `whose` an address */
     JRT_TROUBLE_NAMED,              /* no table: `used` is the right, `whose` a name */
+    JRT_TROUBLE_SYSTEM,             /* no table: `used` is an errno */
 };
 
 /* Writes the sentence about a failed child of `n`. `why` is the reason of a panic. It needs no lock
@@ -48,6 +49,9 @@ janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
  * the status. */
 janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *wish,
                                 const janus_cap_limits *limits);
+
+/* Notes an error of the system. Returns the status. */
+janus_status jrt_trouble_system(janus_status status, int error);
 
 /* Notes a refusal, with the amount used and the limit (0 and 0: no numbers). A note without numbers
  * does not replace one with numbers and the same status. Returns the status. */
