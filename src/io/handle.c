@@ -112,7 +112,9 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
         if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return JANUS_FULL;
         /* acq_rel: [io-use], what the last caller wrote. */
     } while (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive)));
-    if (jrt_unlikely(jrt_io_of(handle) != io)) { /* it changed hands meanwhile */
+    /* acquire: as jrt_io_of, which asks again if the handle has fewer rights. */
+    bool same = jrt_load_acquire(&io->key) == (handle.opaque[0] ^ handle.opaque[1]);
+    if (jrt_unlikely(!same) && jrt_io_of(handle) != io) { /* it changed hands meanwhile */
         jrt_io_leave(io, exclusive);
         return jrt_stale(JANUS_STALE, __func__);
     }

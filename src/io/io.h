@@ -20,6 +20,12 @@
 #define JRT_IO_CLOSING 0x80000000u
 #define JRT_IO_COUNT 0xffffu
 
+/* Bits of a handle's name below the place. */
+enum { JRT_IO_PLACE_AT = 8 };
+
+/* [io-toll] */
+enum { JRT_IO_TOLLS = 32, JRT_IO_BYTES_FOR_A_TOLL = 256 };
+
 /* [io-drained] What the last transfer of a direction showed. */
 enum jrt_io_drained {
     JRT_IO_UNKNOWN,

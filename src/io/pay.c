@@ -16,12 +16,11 @@
 /* [io-toll]  A toll is some 16 ns, and a small transfer takes 4 us. Most tasks wait after one or two
  * transfers, which ends their turn. So a transfer costs fewer tolls than it takes, and its bytes
  * cost more: a task that transfers without a wait looks at the clock after 32 us, or 64 KiB. */
-enum { TOLLS = 32, BYTES_FOR_A_TOLL = 256 };
 
 void jrt_io_toll(size_t bytes)
 {
     const size_t most = JRT_TOLLS;
-    size_t       tolls = bytes / BYTES_FOR_A_TOLL;
+    size_t       tolls = bytes / JRT_IO_BYTES_FOR_A_TOLL;
     if (tolls != 0) jrt_turn_toll(jrt_worker_self(), (uint32_t)(tolls < most ? tolls : most));
 }
 
@@ -40,7 +39,7 @@ janus_status jrt_io_pay(size_t bytes)
     /* relaxed: set where only one thread was. */
     if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
     if (worker == NULL) return JANUS_OK;
-    jrt_turn_toll(worker, TOLLS);
+    jrt_turn_toll(worker, JRT_IO_TOLLS);
     jrt_io_toll(bytes);
     if (jrt_likely(pay_fast(worker->current))) return JANUS_OK;
     const janus_budget price = janus_price_network_io(); /* a file's is the same */
@@ -51,7 +50,7 @@ bool jrt_io_pay_more(size_t bytes)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL) return true;
-    jrt_turn_toll(worker, TOLLS);
+    jrt_turn_toll(worker, JRT_IO_TOLLS);
     jrt_io_toll(bytes);
     return pay_fast(worker->current);
 }

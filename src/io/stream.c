@@ -4,7 +4,9 @@
 
 #include "io/file.h"
 #include "means/call.h"
+#include "task/purse.h"
 #include "task/worker.h"
+#include "work/turn.h"
 
 #include <errno.h>
 
@@ -29,15 +31,70 @@ static janus_status late(const struct jrt_io *io, enum jrt_ready_way way)
     return jrt_clock_now_ns() >= deadline ? JANUS_DEADLINE : JANUS_OK;
 }
 
-/* Receives or sends once. The caller has entered and paid. */
-static janus_status transfer(struct jrt_io *io, enum jrt_ready_way way, const struct iovec *pieces,
-                             int count, bool tries, size_t *out)
+/* The likely cases of jrt_io_pay and jrt_io_enter, without a call. All else goes there. */
+
+static inline janus_status pay(size_t bytes)
 {
-    size_t       wanted = length_of(pieces, count);
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_likely(worker != NULL && bytes < JRT_IO_BYTES_FOR_A_TOLL)) {
+        struct jrt_purse *purse = worker->current->purse;
+        if (jrt_likely(purse != NULL && purse->left.syscalls != 0) &&
+            jrt_likely(worker->tolls >= JRT_IO_TOLLS) && jrt_likely(jrt_fuel_one())) {
+            purse->left.syscalls--;
+            worker->tolls -= JRT_IO_TOLLS;
+            return JANUS_OK;
+        }
+    }
+    return jrt_io_pay(bytes);
+}
+
+/* A handle with all rights that nobody closes. */
+static inline bool enter_fast(janus_io handle, uint32_t right, uint32_t exclusive,
+                              struct jrt_io **out)
+{
+    uint64_t place = handle.opaque[0] >> JRT_IO_PLACE_AT;
+    uint64_t key = handle.opaque[0] ^ handle.opaque[1];
+    /* acquire: the base. */
+    if (jrt_unlikely(place >= jrt_load_acquire(&jrt_ready_table.places) || key == 0)) return false;
+    /* relaxed: written before `places`. */
+    struct jrt_io *io = (struct jrt_io *)(void *)jrt_load_relaxed(&jrt_ready_table.base) + place;
+    if (jrt_unlikely(jrt_load_acquire(&io->key) != key)) return false; /* acquire: the record. */
+    if (jrt_unlikely((handle.opaque[0] & 0xffu) != io->rights || (io->rights & right) != right)) {
+        return false;
+    }
+    /* relaxed, both: set where only one thread was; the cas decides. */
+    if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return false;
+    uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: as above. */
+    if (jrt_unlikely((use & (JRT_IO_CLOSING | exclusive)) != 0)) return false;
+    if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return false;
+    /* acq_rel: [io-use], what the last caller wrote. */
+    if (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive))) return false;
+    *out = io;
+    if (jrt_likely(jrt_load_acquire(&io->key) == key)) return true; /* acquire: as above. */
+    jrt_io_leave(io, exclusive);                                    /* it changed hands meanwhile */
+    return false;
+}
+
+static inline janus_status enter(janus_io handle, uint32_t right, uint32_t exclusive,
+                                 struct jrt_io **out)
+{
+    if (jrt_likely(enter_fast(handle, right, exclusive, out))) return JANUS_OK;
+    return jrt_io_enter(handle, right, exclusive, out);
+}
+
+/* Receives or sends once. The caller has entered and paid. */
+static inline __attribute__((always_inline)) janus_status transfer(struct jrt_io      *io,
+                                                                   enum jrt_ready_way  way,
+                                                                   const struct iovec *pieces,
+                                                                   int count, bool tries,
+                                                                   size_t *out)
+{
+    size_t       wanted = count == 1 ? pieces->iov_len : length_of(pieces, count);
     janus_status status = late(io, way);
     bool         tried = false;
     while (status == JANUS_OK) {
-        if (jrt_io_worth_trying(io, way) || (tries && !tried)) {
+        if (io->drained[way] == JRT_IO_UNKNOWN || jrt_io_worth_trying(io, way) ||
+            (tries && !tried)) {
             ptrdiff_t done = way == JRT_READY_READ
                                  ? jrt_net()->receive(io->fd, io->socket, pieces, count)
                                  : jrt_net()->send(io->fd, io->socket, pieces, count);
@@ -62,14 +119,16 @@ static janus_status transfer(struct jrt_io *io, enum jrt_ready_way way, const st
 
 /* Reading. */
 
-static janus_status read_once(janus_io handle, const struct iovec *pieces, int count, bool tries,
-                              size_t *out_got)
+static inline __attribute__((always_inline)) janus_status read_in(janus_io            handle,
+                                                                  const struct iovec *pieces,
+                                                                  int count, bool tries,
+                                                                  size_t *out_got)
 {
     struct jrt_io *io = NULL;
     *out_got = 0;
-    janus_status status = jrt_io_pay(0);
+    janus_status status = pay(0);
     if (status != JANUS_OK) return status;
-    status = jrt_io_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
+    status = enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
     if (status == JANUS_OK) {
         status = io->helped ? jrt_file_transfer(io, JRT_READY_READ, pieces, count, tries, out_got)
                             : transfer(io, JRT_READY_READ, pieces, count, tries, out_got);
@@ -83,13 +142,19 @@ static janus_status read_once(janus_io handle, const struct iovec *pieces, int c
     return JANUS_OK;
 }
 
+static janus_status read_once(janus_io handle, const struct iovec *pieces, int count, bool tries,
+                              size_t *out_got)
+{
+    return read_in(handle, pieces, count, tries, out_got);
+}
+
 janus_status janus_io_read(janus_io io, void *to, size_t max, size_t *out_got)
 {
     struct iovec piece = {to, max};
     size_t       got;
     jrt_stack_check(); /* [stack-reserve] */
     if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
-    janus_status status = read_once(io, &piece, 1, false, &got);
+    janus_status status = read_in(io, &piece, 1, false, &got);
     *out_got = got;
     return status;
 }
@@ -196,15 +261,16 @@ static janus_status write_inside(struct jrt_io *io, struct writing *writing, boo
     }
 }
 
-static janus_status write_all(struct writing *writing, size_t *out_done)
+static inline __attribute__((always_inline)) janus_status write_all(struct writing *writing,
+                                                                    size_t         *out_done)
 {
     janus_status status = JANUS_OK;
     while (writing->done < writing->all && status == JANUS_OK) {
         struct jrt_io *io = NULL;
         bool           unused = true;
-        status = jrt_io_pay(writing->all - writing->done);
+        status = pay(writing->all - writing->done);
         if (status != JANUS_OK) return status;
-        status = jrt_io_enter(writing->handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
+        status = enter(writing->handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
         if (status == JANUS_OK) {
             status = write_inside(io, writing, &unused);
             jrt_io_leave(io, JRT_IO_WRITER);
@@ -234,7 +300,10 @@ janus_status janus_io_write(janus_io io, const void *from, size_t count, size_t 
 {
     janus_io_piece piece = {(void *)from, count};
     jrt_stack_check(); /* [stack-reserve] */
-    return write_pieces(io, &piece, 1, false, out_done);
+    struct writing writing = {.handle = io, .pieces = &piece, .count = 1, .all = count};
+    if (out_done != NULL) *out_done = 0;
+    if ((from == NULL && count > 0) || count > PTRDIFF_MAX) return JANUS_INVALID;
+    return write_all(&writing, out_done);
 }
 
 janus_status janus_io_try_write(janus_io io, const void *from, size_t count, size_t *out_done)

@@ -23,7 +23,6 @@
 enum {
     PLACES = 1 << 20,
     PLACES_LEAST = 1 << 10, /* with fewer there is no table */
-    PLACE_AT = 8,           /* bits of the name below the place */
 };
 
 static struct {
@@ -110,7 +109,7 @@ static uint64_t key_for(const struct jrt_io *io, uint32_t rights)
 
 static janus_io name_of(const struct jrt_io *io, uint32_t rights, uint64_t key)
 {
-    uint64_t name = (uint64_t)io->place << PLACE_AT | rights;
+    uint64_t name = (uint64_t)io->place << JRT_IO_PLACE_AT | rights;
     return (janus_io){{name, name ^ key}};
 }
 
@@ -129,7 +128,7 @@ janus_io jrt_io_name_with(const struct jrt_io *io, uint32_t rights)
 
 struct jrt_io *jrt_io_of(janus_io handle)
 {
-    uint64_t place = handle.opaque[0] >> PLACE_AT;
+    uint64_t place = handle.opaque[0] >> JRT_IO_PLACE_AT;
     uint64_t key = handle.opaque[0] ^ handle.opaque[1];
     uint32_t rights = jrt_io_rights(handle);
     /* acquire: the base. */

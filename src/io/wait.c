@@ -220,8 +220,8 @@ janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wa
 
 bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way)
 {
+    if (io->drained[way] == JRT_IO_UNKNOWN) return true; /* a note stays: one more try, later */
     if (jrt_ready_take(&io->ready, way)) return true;
-    if (io->drained[way] == JRT_IO_UNKNOWN) return true;
     if (io->drained[way] == JRT_IO_EMPTY) return false;
     /* Registering tells at once if something is there. */
     if (!jrt_poller_has(&io->at)) return jrt_worker_self() == NULL;
