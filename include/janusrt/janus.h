@@ -56,6 +56,7 @@
 #include <janusrt/async.h>     /* a call that runs beside its caller, and its value */
 #include <janusrt/barrier.h>   /* a number of tasks meet */
 #include <janusrt/memory.h>    /* memory that ends with its task */
+#include <janusrt/process.h>   /* child processes */
 #include <janusrt/rwlock.h>    /* many readers or one writer */
 #include <janusrt/signal.h>    /* signals to wait for */
 #include <janusrt/token.h>     /* cancels that cross scopes */

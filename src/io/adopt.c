@@ -130,6 +130,7 @@ static janus_status wait_for_copy(int fd, uint32_t ways, uint64_t deadline_ns, u
         jrt_handle_closed(&toll);
         return jrt_io_error(copy);
     }
+    jrt_debug_invariant("adopt-copy", copy > 2 && copy != fd);
     struct jrt_io_plan plan = {
         .kind = JANUS_IO_KIND_OTHER, .fd = copy, .shared = true, .name = "wait_fd"};
     status = jrt_io_make(&plan, &toll, &made);

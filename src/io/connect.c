@@ -136,6 +136,7 @@ static janus_status connect_any(struct race *race, janus_io *out)
     if (status != JANUS_OK) return status;
     status = run(race, deadline);
     while (race->live > 1) drop(race, race->live - 1);
+    jrt_debug_invariant("connect-race", status != JANUS_OK || race->live == 1);
     if (status == JANUS_OK) {
         jrt_io_leave(race->spots[0].io, JRT_IO_WRITER);
         *out = race->handles[0];

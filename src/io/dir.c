@@ -65,8 +65,10 @@ static janus_status place_enter(struct place *place, uint32_t may)
     } else if ((may & ~place->io->cold->may) != 0) {
         status = JANUS_CAP_RIGHT;
     }
-    if (status != JANUS_OK) jrt_io_leave(place->io, 0);
     place->fd = place->io->fd;
+    if (status != JANUS_OK) jrt_io_leave(place->io, 0);
+    jrt_debug_invariant("dir-may",
+                        status != JANUS_OK || (may & ~jrt_dir_may(jrt_io_rights(place->dir))) == 0);
     return status;
 }
 

@@ -102,6 +102,7 @@ static janus_status write_on_helper(struct jrt_io *io, struct transfer *transfer
     janus_status                  status = jrt_handle_take_bytes(toll, wanted); /* [file-written] */
     if (status != JANUS_OK) return status;
     status = jrt_file_help(run_transfer, transfer, &done);
+    jrt_debug_invariant("file-written", (uint64_t)done <= wanted);
     jrt_handle_give_bytes(toll, wanted - (uint64_t)done);
     *out = (size_t)done;
     return status;
@@ -117,6 +118,8 @@ static janus_status read_file(struct transfer *transfer, bool tries, size_t *out
         if (status != JANUS_OK) return status;
     }
     if (done < 0) return jrt_io_error((int)done);
+    jrt_debug_invariant("file-helped",
+                        (size_t)done <= length_of(transfer->pieces, transfer->count));
     *out = (size_t)done;
     return JANUS_OK;
 }
@@ -166,6 +169,7 @@ static janus_status transfer_polled(struct jrt_io *io, enum jrt_ready_way way,
     if (tries && jrt_descriptor_poll(io->fd, 1u << way, 0) == 0) return JANUS_WOULD_WAIT;
     if (!tries) status = jrt_file_wait(io, way, reads ? JRT_WAIT_READ : JRT_WAIT_WRITE);
     if (status != JANUS_OK) return status;
+    jrt_debug_invariant("file-polled", io->helped && is_polled(io));
     if (!reads) return write_on_helper(io, &transfer, out);
     status = jrt_file_help(run_transfer, &transfer, &done);
     *out = (size_t)done;
@@ -176,6 +180,7 @@ janus_status jrt_file_transfer(struct jrt_io *io, enum jrt_ready_way way,
                                const struct iovec *pieces, int count, bool tries, size_t *out)
 {
     *out = 0;
+    if (io->kind == JANUS_IO_KIND_PROCESS) return JANUS_UNAVAILABLE;
     if (!is_polled(io)) return transfer_at(io, way, pieces, count, JRT_FILE_POSITION, tries, out);
     janus_status status = transfer_polled(io, way, pieces, count, tries, out);
     count_bytes(io, way, *out);

@@ -28,7 +28,6 @@ uint32_t jrt_io_rights_of(janus_io_kind kind)
 {
     switch (kind) {
     case JANUS_IO_KIND_LISTENER: return JANUS_IO_MAY_ACCEPT | JANUS_IO_MAY_CLOSE;
-    case JANUS_IO_KIND_PROCESS: return JANUS_IO_MAY_CLOSE;
     default: return JANUS_IO_MAY_READ | JANUS_IO_MAY_WRITE | JANUS_IO_MAY_CLOSE;
     }
 }
@@ -78,6 +77,8 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     io->cold = cold;
     fill(io, plan);
     cold->may = plan->may != 0 ? plan->may : jrt_dir_may(io->rights);
+    cold->process = plan->process;
+    cold->detached = plan->detached;
     const struct jrt_worker *worker = jrt_worker_self();
     io->home = worker != NULL && worker->seat == NULL && !plan->kept ? worker->scheduler : NULL;
     if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_io_label(plan);
@@ -140,7 +141,10 @@ static void finish(struct jrt_io *io)
     struct jrt_io_cold *cold = io->cold;
     disarm(io);
     jrt_poller_leave(&io->at, io->fd, io->borrowed || io->shared);
-    if (io->fd >= 0 && !io->borrowed) {
+    if (cold->process != NULL) {
+        jrt_io_process_end(cold);
+        jrt_io_descriptor_freed();
+    } else if (io->fd >= 0 && !io->borrowed) {
         bool simulated = jrt_net_is_simulated(io->fd); /* files are real in a world, too */
         (void)(simulated ? jrt_net() : &jrt_net_real)->close(io->fd);
         jrt_io_descriptor_freed();
@@ -214,6 +218,10 @@ janus_status janus_io_release(janus_io handle, int *out_fd)
     if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
+    if (io->cold->process != NULL) { /* the library collects it */
+        jrt_io_leave(io, 0);
+        return JANUS_UNAVAILABLE;
+    }
     uint32_t alone = 1;
     /* acq_rel: as begin_closing, if nobody else is inside. */
     if (jrt_cas_acq_rel(&io->use, &alone, 1u | JRT_IO_CLOSING)) {

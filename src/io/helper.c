@@ -67,5 +67,6 @@ janus_status jrt_io_help(void (*run)(void *argument), void *argument)
         return status;
     }
     jrt_io_pause_to_end(&help.ready, JRT_WAIT_FILE);
+    jrt_debug_invariant("help-begun", jrt_list_empty(&help.job.item.link));
     return JANUS_OK;
 }

@@ -46,6 +46,8 @@ struct jrt_io_cold {
     struct jrt_io_turn    *turns[JRT_READY_WAYS]; /* oldest first */
     bool                   taken[JRT_READY_WAYS]; /* somebody has the turn */
     uint32_t               may;                   /* of a directory, [dir-may] */
+    struct jrt_process    *process;               /* owned, [process-held]; NULL: none */
+    bool                   detached;              /* the process outlives the handle */
     char                   name[32];
 };
 
@@ -105,13 +107,15 @@ void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task,
 
 /* What a new handle is. */
 struct jrt_io_plan {
-    janus_io_kind kind;
-    int           fd;
-    bool          socket, borrowed, shared, helped;
-    uint32_t      rights; /* 0: those of the kind */
-    uint32_t      may;    /* a directory: JANUS_RIGHT_FILE_ bits; 0: as its rights, [dir-may] */
-    bool          kept;
-    const char   *name;
+    janus_io_kind       kind;
+    int                 fd;
+    bool                socket, borrowed, shared, helped;
+    uint32_t            rights; /* 0: those of the kind */
+    uint32_t            may; /* a directory: JANUS_RIGHT_FILE_ bits; 0: as its rights, [dir-may] */
+    bool                kept;
+    const char         *name;
+    struct jrt_process *process; /* a process: the handle owns it */
+    bool                detached;
 };
 
 /* The rights that a kind can have. */
@@ -178,6 +182,9 @@ janus_status jrt_io_await_any(const struct jrt_io_spot *spots, uint32_t count, u
  * not begin. Once it has begun, nothing ends it, and the result is OK. FULL, NO_MEMORY: it did not
  * begin. */
 janus_status jrt_io_help(void (*run)(void *argument), void *argument);
+
+/* The handle of a process is closed: kills the process, unless it is detached. */
+void jrt_io_process_end(struct jrt_io_cold *cold);
 
 /* All JANUS_RIGHT_FILE_ bits that a directory's rights can cover, [dir-may]. */
 uint32_t jrt_dir_may(uint32_t rights);

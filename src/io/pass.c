@@ -43,6 +43,10 @@ static bool is_unix_stream(const struct jrt_io *io)
 static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32_t rights)
 {
     if (!is_unix_stream(io) || jrt_net_is_simulated(passed->fd)) return JANUS_UNAVAILABLE;
+    /* The message has room for read and write alone, [dir-may]. The library collects processes. */
+    bool widens =
+        passed->kind == JANUS_IO_KIND_DIRECTORY && (jrt_dir_may(rights) & ~passed->cold->may) != 0;
+    if (widens || passed->cold->process != NULL) return JANUS_UNAVAILABLE;
     passed->shared = true; /* [io-shared] */
     for (;;) {
         (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */

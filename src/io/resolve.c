@@ -70,6 +70,7 @@ static struct lookup *next_lookup(void)
 
 static void answer(struct lookup *lookup)
 {
+    jrt_debug_invariant("resolve-record", !lookup->done && !lookup->queued);
     lookup->done = true;
     if (lookup->left) {
         free(lookup);
@@ -103,6 +104,7 @@ static void names_main(void *argument)
 static bool serve_queue(void)
 {
     size_t index = 0;
+    jrt_debug_invariant("resolve-threads", pool.running <= LOOKUPS);
     if (pool.running == LOOKUPS) return true;
     while (pool.threads[index].alive) index++;
     if (jrt_os_thread_start(&pool.threads[index].thread, names_main, (void *)(uintptr_t)index,

@@ -86,6 +86,7 @@ static janus_status catch_it(int number)
         status = jrt_signal_watch_add(&watches[number]);
     }
     if (status == JANUS_OK) caught[number]++;
+    jrt_debug_invariant("signal-catch", status != JANUS_OK || watches[number].number == number);
     jrt_unlock(&catch_lock);
     return status;
 }
@@ -157,6 +158,7 @@ static janus_status wait_beyond(int number, uint64_t *count, uint64_t deadline_n
     }
     leave(&waiter);
     jrt_unlock(&wait_lock);
+    jrt_debug_invariant("signal-count", now >= *count);
     if (status == JANUS_OK) *count = now;
     return status;
 }

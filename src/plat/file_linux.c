@@ -64,6 +64,7 @@ static int walk(int dir, char *path, int flags, uint32_t permissions)
 {
     int   at = dir;
     char *part = path;
+    jrt_debug_invariant("file-beneath", dir >= 0);
     if (path[0] == '/') return -EXDEV;
     for (;;) {
         size_t length = strcspn(part, "/");

@@ -145,14 +145,15 @@ janus_status jrt_signal_watch_add(struct jrt_signal_watch *watch)
     return status;
 }
 
-/* Takes a signal that was sent while it was watched, and that no thread has run a handler for yet,
- * [signal-late]. */
+/* Takes a signal that was sent while it was watched, and whose handler has not run yet, by
+ * the rule [signal-late]. */
 static void swallow(int number)
 {
     const struct timespec none = {0};
     sigset_t              one, before;
     sigemptyset(&one);
     sigaddset(&one, number);
+    jrt_debug_invariant("signal-late", !is_watched(number));
     (void)pthread_sigmask(SIG_BLOCK, &one, &before);
     while (sigtimedwait(&one, NULL, &none) > 0 || errno == EINTR) continue;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
