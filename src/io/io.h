@@ -121,7 +121,7 @@ struct jrt_io_plan {
 /* The rights that a kind can have. */
 uint32_t jrt_io_rights_of(janus_io_kind kind);
 
-/* Tells the simulated network who opens the plan's descriptor; label.c. */
+/* Names the task that opens the plan's simulated descriptor; label.c. */
 void jrt_io_label(const struct jrt_io_plan *plan);
 
 /* Finds out what the plan's descriptor is. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who opened a descriptor, for the report of a simulated network at the end of its world. */
+/* Names the task that opens a descriptor. A world reports it if the descriptor is never closed. */
 #include "io/io.h"
 #include "sim/net.h"
 #include "task/task.h"
