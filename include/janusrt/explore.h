@@ -88,7 +88,7 @@ typedef enum janus_failing {
     JANUS_FAILING_PANIC,       /* a task panicked, or overflowed its stack */
     JANUS_FAILING_DEADLOCK,    /* every task waits for another */
     JANUS_FAILING_STEPS,       /* it took more than max_steps steps */
-    JANUS_FAILING_TIME,        /* it took more than time_max_ns of simulated time */
+    JANUS_FAILING_TIME,        /* it took more than max_time_ns of simulated time */
     JANUS_FAILING_CONTRACT,    /* a broken contract of a caller, or invariant of the library */
     JANUS_FAILING_LEAK,        /* tasks, channels, descriptors or budgets are left over */
     JANUS_FAILING_STALE,  /* a handle of a channel, capability or task was used after its end */
@@ -105,7 +105,7 @@ typedef struct janus_explore_options {
     uint32_t       worker_count;   /* 0: 4; EXHAUSTIVE: 2 */
     uint32_t       depth;          /* 0: 3; EXHAUSTIVE: 2 */
     uint64_t       max_steps;      /* in one schedule. 0: 100,000 */
-    uint64_t       time_max_ns;    /* in one schedule, simulated. 0: an hour */
+    uint64_t       max_time_ns;    /* in one schedule, simulated. 0: an hour */
     uint64_t       wall_ns;        /* for all schedules, in real time. 0: no limit */
     uint32_t       faults;         /* JANUS_FAULT_*; 0: none */
     uint32_t       faults_every;   /* inject a fault at one in this many opportunities. 0: 100 */

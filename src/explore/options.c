@@ -87,7 +87,7 @@ static void set_defaults(janus_explore_options *options)
         options->worker_count = all ? 2 : 4; /* more would be too many */
     if (options->depth == 0) options->depth = all ? 2 : 3;
     if (options->max_steps == 0) options->max_steps = JRT_STEPS_MAX;
-    if (options->time_max_ns == 0) options->time_max_ns = UINT64_C(3600) * 1000000000;
+    if (options->max_time_ns == 0) options->max_time_ns = UINT64_C(3600) * 1000000000;
     if (options->faults_every == 0) options->faults_every = 100;
     /* One in one would always fail: there must be another answer. */
     if (options->faults_every == 1) options->faults_every = 2;

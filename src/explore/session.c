@@ -286,7 +286,7 @@ static struct jrt_trial make_trial(void)
     const janus_explore_options *explore = &session.explorer.options;
     return (struct jrt_trial){.decider = &session.decider,
                               .max_steps = explore->max_steps,
-                              .time_max_ns = explore->time_max_ns,
+                              .max_time_ns = explore->max_time_ns,
                               .stale_allowed = explore->stale_allowed,
                               .panics_allowed = explore->panics_allowed,
                               .loud = session.how == JRT_HOW_TELL,
@@ -337,7 +337,7 @@ static bool begin_world(void)
     session.trial = make_trial();
     session.run = (struct jrt_world_run){.strategy = &session.decider.strategy,
                                          .max_steps = session.trial.max_steps,
-                                         .time_max_ns = session.trial.time_max_ns,
+                                         .max_time_ns = session.trial.max_time_ns,
                                          .given_up = on_given_up};
     session.decider.strategy.faults = 0; /* until a scheduler starts */
     session.open = jrt_world_begin(&session.run);

@@ -162,7 +162,7 @@ void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *
         break;
     case JRT_WORLD_TOO_LATE:
         fail(log, JANUS_FAILING_TIME, "the program did not end within %llu ms of simulated time",
-             (unsigned long long)(trial->time_max_ns / 1000000));
+             (unsigned long long)(trial->max_time_ns / 1000000));
         break;
     case JRT_WORLD_DONE:
         if (!trial->program) judge_result(trial, log);
@@ -175,7 +175,7 @@ bool jrt_trial_run(struct jrt_trial *trial)
     struct jrt_world_run run = {.strategy = &trial->decider->strategy,
                                 .spare = trial->spare,
                                 .max_steps = trial->max_steps,
-                                .time_max_ns = trial->time_max_ns,
+                                .max_time_ns = trial->max_time_ns,
                                 .main = run_scheduler,
                                 .argument = trial};
     enum jrt_world_end   end = jrt_world_run(&run);

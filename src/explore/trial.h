@@ -9,7 +9,7 @@
 struct jrt_trial {
     struct jrt_decider            *decider; /* its log is filled in */
     struct jrt_spare              *spare; /* kept for the next schedule; NULL: there is only one */
-    uint64_t                       max_steps, time_max_ns;
+    uint64_t                       max_steps, max_time_ns;
     bool                           stale_allowed, panics_allowed;
     bool                           loud;      /* print a deadlock on stderr */
     bool                           program;   /* a whole program: judge neither what the entry

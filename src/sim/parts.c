@@ -171,7 +171,7 @@ static bool jump(struct world *world)
     uint64_t before = world->now_ns;
     if (earliest > before) world->now_ns = earliest; /* it may have come at this very point */
     jrt_debug_invariant("sim-time", world->now_ns >= before && world->now_ns >= earliest);
-    if (world->run != NULL && world->now_ns - jrt_world_began_ns > world->run->time_max_ns) {
+    if (world->run != NULL && world->now_ns - jrt_world_began_ns > world->run->max_time_ns) {
         jrt_world_give_up(world, JRT_WORLD_TOO_LATE);
     }
     return true;

@@ -76,7 +76,7 @@ struct jrt_world_run {
     struct jrt_strategy *strategy;
     struct jrt_spare    *spare;       /* shared with earlier and later worlds; NULL: alone */
     uint64_t             max_steps;   /* limit of steps, */
-    uint64_t             time_max_ns; /* and of simulated time */
+    uint64_t             max_time_ns; /* and of simulated time */
     void                 (*main)(void *argument);
     void                *argument;
     /* For jrt_world_begin: called when the execution is given up, on the stack of the running part.

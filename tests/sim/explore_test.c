@@ -267,7 +267,7 @@ TEST("a negative number, a panic and a deadlock are failures")
 
 TEST("a schedule that does not end is a failure")
 {
-    janus_explore_options options = {.time_max_ns = 600000 * ms};
+    janus_explore_options options = {.max_time_ns = 600000 * ms};
     find(options, sleep_long, JANUS_FAILING_TIME, "600000 ms");
     options.max_steps = 2000;
     options.no_minimising = true; /* a thousand schedules with that many steps take long */

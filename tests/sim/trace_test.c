@@ -462,7 +462,7 @@ static uint64_t world_hash(uint64_t seed, janus_trace *trace)
     jrt_rng_seed(&dice.random, seed);
     struct jrt_world_run run = {.strategy = &dice.strategy,
                                 .max_steps = 1000000,
-                                .time_max_ns = UINT64_MAX,
+                                .max_time_ns = UINT64_MAX,
                                 .main = run_crowd,
                                 .trace = trace};
     CHECK_EQ(jrt_world_run(&run), JRT_WORLD_DONE);
@@ -502,7 +502,7 @@ TEST("a world that was given up leaves a trace up to that point, which another s
     struct dice          dice = {.strategy = {.decide = throw_dice}};
     struct jrt_world_run run = {.strategy = &dice.strategy,
                                 .max_steps = 1000000,
-                                .time_max_ns = UINT64_MAX,
+                                .max_time_ns = UINT64_MAX,
                                 .main = run_stuck,
                                 .trace = trace};
     jrt_rng_seed(&dice.random, 1);

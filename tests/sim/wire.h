@@ -62,7 +62,7 @@ static inline void wire_run(struct wire *wire, void (*main)(void *))
         (struct jrt_strategy){.decide = wire_decide, .faults = wire->fault, .faults_every = 2};
     struct jrt_world_run run = {.strategy = &wire->strategy,
                                 .max_steps = 100000000,
-                                .time_max_ns = UINT64_C(3600) * 1000000000,
+                                .max_time_ns = UINT64_C(3600) * 1000000000,
                                 .main = main,
                                 .argument = wire};
     wire->end = jrt_world_run(&run);
