@@ -91,7 +91,7 @@ class Rules(Names):
     def test_a_limit_with_max_at_its_end_is_found(self):
         self.finds("janus_scheduler_options: nesting_max: a limit is named max_...", "scheduler.h",
                    "max_nesting;", "nesting_max;")
-        self.finds("janus_explore_options: time_max_ns: a limit", "explore.h", "time_max_ns;",
+        self.finds("janus_explore_options: time_max_ns: a limit", "explore.h", "max_time_ns;",
                    "time_max_ns;")
         self.finds("janus_channel_create_unbounded: bytes_max: a limit", "channel.h",
                    "uint64_t max_bytes,", "uint64_t bytes_max,")
