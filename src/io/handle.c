@@ -97,18 +97,19 @@ void jrt_io_classify(struct jrt_io_plan *plan)
 
 /* Using. */
 
-janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out)
+janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
+                                  struct jrt_io **out)
 {
     struct jrt_io *io = jrt_io_of(handle);
     if (jrt_unlikely(io == NULL)) {
-        return jrt_io_is_none(handle) ? JANUS_INVALID : jrt_stale(JANUS_STALE, __func__);
+        return jrt_io_is_none(handle) ? JANUS_INVALID : JANUS_STALE;
     }
     if (jrt_unlikely((jrt_io_rights(handle) & right) != right)) return JANUS_CAP_RIGHT;
     /* relaxed: set where only one thread was, [poller-fork]. */
     if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
     uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
     do {
-        if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return jrt_stale(JANUS_STALE, __func__);
+        if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return JANUS_STALE;
         if (jrt_unlikely((use & exclusive) != 0)) return JANUS_STATE;
         if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return JANUS_FULL;
         /* acq_rel: [io-use], what the last caller wrote. */
@@ -117,10 +118,16 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
     bool same = jrt_load_acquire(&io->key) == (handle.opaque[0] ^ handle.opaque[1]);
     if (jrt_unlikely(!same) && jrt_io_of(handle) != io) { /* it changed hands meanwhile */
         jrt_io_leave(io, exclusive);
-        return jrt_stale(JANUS_STALE, __func__);
+        return JANUS_STALE;
     }
     *out = io;
     return JANUS_OK;
+}
+
+janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out)
+{
+    janus_status status = jrt_io_enter_quietly(handle, right, exclusive, out);
+    return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
 }
 
 static void disarm(struct jrt_io *io)

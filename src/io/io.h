@@ -135,7 +135,11 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
 /* Begins a call. `exclusive`: JRT_IO_READER, JRT_IO_WRITER or 0. OK, STALE, INVALID, CAP_RIGHT,
  * STATE. */
 janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out);
-void         jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
+/* The same, without a word to an explorer about a stale handle. */
+janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
+                                  struct jrt_io **out);
+
+void jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
 static inline bool jrt_io_is_closing(const struct jrt_io *io)
 {
@@ -191,6 +195,9 @@ uint32_t jrt_dir_may(uint32_t rights);
 
 /* Whether a try is worth it; otherwise the caller waits first, [io-drained]. */
 bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
+
+/* Accepts as janus_accept. A listener that was closed is CLOSED, not STALE. In socket.c. */
+janus_status jrt_io_accept(janus_io listener, janus_io *out);
 
 /* Paying and ending: pay.c. */
 

@@ -57,7 +57,7 @@ static janus_status serve(janus_nursery *nursery, janus_io listener, janus_entry
     janus_status status = JANUS_OK;
     while (status == JANUS_OK) {
         janus_io io;
-        status = janus_accept(listener, &io, NULL);
+        status = jrt_io_accept(listener, &io);
         if (status == JANUS_OK) status = start(nursery, io, entry);
         if (status == JANUS_NO_MEMORY) status = janus_yield(); /* one is lost, others may come */
     }
@@ -94,7 +94,7 @@ janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nurs
     if (status < JANUS_OK) return status;
     janus_status served = serve(&nursery, listener, entry);
     status = janus_nursery_end(&nursery, NULL);
-    bool closed = served == JANUS_CLOSED || served == JANUS_STALE;
+    bool closed = served == JANUS_CLOSED;
     if (status != JANUS_OK || closed) return status;
     return served;
 }

@@ -105,7 +105,7 @@ static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_addr
 static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *out_peer)
 {
     struct jrt_io *listener = NULL;
-    janus_status   status = jrt_io_enter(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
     if (status != JANUS_OK) return status;
     if (listener->kind != JANUS_IO_KIND_LISTENER) {
         status = JANUS_STATE;
@@ -123,13 +123,11 @@ static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *
     return status;
 }
 
-janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
+static janus_status accept_one(janus_io listener, janus_io *out, janus_address *out_peer)
 {
     struct jrt_handle_toll toll;
     int                    fd = -1;
-    jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
-    janus_status status = jrt_io_pay(0);
+    janus_status           status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     /* First the place for the handle: a connection that is taken can be kept. */
     status = may_open(0, NULL, false, &toll);
@@ -145,7 +143,34 @@ janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_p
     return status == JANUS_OK ? status : give_up(fd, status);
 }
 
+janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (out == NULL) return JANUS_INVALID;
+    janus_status status = accept_one(listener, out, out_peer);
+    return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
+}
+
+janus_status jrt_io_accept(janus_io listener, janus_io *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    janus_status status = accept_one(listener, out, NULL);
+    return status == JANUS_STALE ? JANUS_CLOSED : status;
+}
+
 /* Connecting. */
+
+/* The backlog of a Unix socket is full, and no edge will say when it is not. Waits a little. */
+static janus_status pause_before(struct jrt_io *io, uint64_t *ns)
+{
+    struct jrt_ready nobody = {.seen = 0};
+    uint64_t         until = jrt_clock_now_ns() + *ns;
+    uint64_t deadline = jrt_load_relaxed(&io->deadlines[JRT_READY_WRITE]); /* relaxed: its own. */
+    if (*ns < 64 * UINT64_C(1000000)) *ns *= 2;
+    if (until >= deadline) return jrt_io_pause(&nobody, deadline, JRT_WAIT_CONNECT);
+    janus_status status = jrt_io_pause(&nobody, until, JRT_WAIT_CONNECT);
+    return status == JANUS_DEADLINE ? JANUS_OK : status;
+}
 
 /* A socket that is about to connect has a handle that nobody knows, so that the wait is like every
  * other. */
@@ -155,10 +180,12 @@ static janus_status await_connection(janus_io handle, const janus_address *to, u
     janus_status   status = jrt_io_enter(handle, 0, JRT_IO_WRITER, &io);
     if (status != JANUS_OK) return status;
     jrt_store_relaxed(&io->deadlines[JRT_READY_WRITE], deadline_ns); /* relaxed: its only user. */
-    int error = jrt_net()->connect(io->fd, to);
+    uint64_t pause_ns = 1000000;
+    int      error = jrt_net()->connect(io->fd, to);
     while (error == -EINPROGRESS || error == -EAGAIN) {
         (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */
-        status = jrt_io_await(io, JRT_READY_WRITE, JRT_WAIT_CONNECT);
+        status = error == -EAGAIN ? pause_before(io, &pause_ns)
+                                  : jrt_io_await(io, JRT_READY_WRITE, JRT_WAIT_CONNECT);
         if (status != JANUS_OK) break;
         /* The second call says how it stands; after an error, the pending one. */
         error = jrt_net()->connect(io->fd, to);
