@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Repeated calls on descriptors, files, processes and signals. repeat.h explains the measurement. */
+/* Repeated calls on descriptors, files, processes and signals. repeat.h explains how they are
+ * measured. */
 #include "repeat.h"
 
 #include <fcntl.h>
