@@ -59,7 +59,7 @@ bool jrt_poll_look_now(struct jrt_worker *worker, struct jrt_poller *poller)
 void jrt_poll_glance_now(struct jrt_worker *worker, struct jrt_poller *poller, uint64_t now)
 {
     uint64_t looked = jrt_load_relaxed(&poller->looked_ns); /* relaxed: a hint. */
-    if (worker->lanes == 0 || now < looked + glance_ns) return;
+    if (now < looked + glance_ns) return;
     jrt_store_relaxed(&poller->looked_ns, now); /* relaxed: a hint for others. */
     if (jrt_poll_look_now(worker, poller)) jrt_poll_share(worker);
 }

@@ -12,9 +12,9 @@
  *
  * Locks: reaper.lock.
  */
-#include "host/process.h"
+#include "plat/process.h"
 
-#include "host/file.h"
+#include "plat/file.h"
 #include "plat/seam.h"
 
 #include <errno.h>
