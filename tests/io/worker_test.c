@@ -72,6 +72,44 @@ TEST("while a task computes without a call, others serve the descriptors of its 
     rig_run(2, one_computes, NULL, 3);
 }
 
+/* A task that only yields: its worker is never idle. */
+
+struct yielding {
+    janus_io   ends[2];
+    atomic_int got;
+};
+
+static int64_t get_one(void *argument)
+{
+    struct yielding *self = argument;
+    CHECK_EQ(wire_get(self->ends[1]), 'y');
+    atomic_store(&self->got, 1);
+    return 0;
+}
+
+static int64_t one_yields(void *argument)
+{
+    (void)argument;
+    struct yielding self = {.got = 0};
+    janus_status    status;
+    wire_pair(self.ends);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, get_one, &self), JANUS_OK);
+        wire_await_waiter(self.ends[1], JANUS_IO_READ);
+        wire_put(self.ends[0], "y", 1);
+        CHECK(rig_wait(&self.got)); /* alone in the queue, and yields */
+    }
+    CHECK_EQ(status, JANUS_OK);
+    wire_close(self.ends);
+    return 0;
+}
+
+TEST("a lone task that yields again and again does not keep its worker from the set")
+{
+    rig_all(one_yields, NULL, 10);
+}
+
 /* All idle. */
 
 /* Voluntary context switches of all threads but this one. */
