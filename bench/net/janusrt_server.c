@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Ours (protocol.h): a task for each connection, with its buffer on its stack, which has 64 KiB.
+ * Ours (protocol.h): a task for each connection, with its buffer on its stack, which has 16 KiB.
+ * The profile is :service, and budgets and limits are its defaults, but for the number of tasks.
  */
 #include "protocol.h"
 
@@ -50,16 +51,15 @@ static int64_t serve(void *argument)
     need(janus_listen(&at, JANUS_LISTEN_OPTIONS(.backlog = NET_BACKLOG), &listener));
     need(janus_io_local(listener, &at));
     net_announce(at.port, "janusrt", JANUS_VERSION_STRING);
-    need(janus_serve(listener, order.hello ? hello : echo,
-                     JANUS_NURSERY_OPTIONS(.stack_bytes = 65536)));
+    need(janus_serve(listener, order.hello ? hello : echo, NULL));
     return argument == NULL ? 0 : -1;
 }
 
 int main(int argc, char **argv)
 {
     order = net_order_read(argc, argv);
-    need(janus_run(
-        JANUS_SCHEDULER_OPTIONS(.worker_count = order.workers, .max_tasks = JANUS_UNLIMITED), serve,
-        NULL, NULL));
+    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = order.workers,
+                                           .max_tasks = JANUS_UNLIMITED, .stack_bytes = 16384),
+                   serve, NULL, NULL));
     return 0;
 }

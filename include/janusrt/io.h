@@ -316,7 +316,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_release(janus_io io, int *out_fd
  * Cost:    1 op and 1 syscall; a registration each time.
  * Errors:  DEADLINE     it passed first
  *          CANCELLED    the task is cancelled
- *          INVALID      `fd` is no open descriptor, or one that cannot be polled
+ *          INVALID      `fd` is no open descriptor. A file is always ready, as for poll(2)
  *          UNAVAILABLE  in a simulated run
  *          NO_NET_CAP, FULL, NO_MEMORY
  */

@@ -59,7 +59,7 @@ bool jrt_poll_look_now(struct jrt_worker *worker, struct jrt_poller *poller)
 void jrt_poll_glance_now(struct jrt_worker *worker, struct jrt_poller *poller, uint64_t now)
 {
     uint64_t looked = jrt_load_relaxed(&poller->looked_ns); /* relaxed: a hint. */
-    if (worker->lanes == 0 || now < looked + glance_ns) return;
+    if (now < looked + glance_ns) return;
     jrt_store_relaxed(&poller->looked_ns, now); /* relaxed: a hint for others. */
     if (jrt_poll_look_now(worker, poller)) jrt_poll_share(worker);
 }
@@ -100,7 +100,7 @@ bool jrt_poll_look_at_others(janus_scheduler *scheduler, const struct jrt_worker
 static void ring(struct jrt_alarm *alarm)
 {
     janus_scheduler *scheduler = alarm->subject;
-    jrt_store_relaxed(&scheduler->watching, 2u); /* relaxed: its firer reads it, see below. */
+    jrt_store_release(&scheduler->watching, 2u); /* release: the alarm was read. */
 }
 
 void jrt_poll_watch(struct jrt_worker *worker)
@@ -109,20 +109,20 @@ void jrt_poll_watch(struct jrt_worker *worker)
     uint32_t         none = 0;
     /* relaxed, both: whoever takes the step from 0 arms it. */
     if (jrt_load_relaxed(&scheduler->watching) != 0 || scheduler->world != NULL) return;
-    if (!jrt_cas_relaxed(&scheduler->watching, &none, 1u)) return; /* relaxed: as above. */
+    if (!jrt_cas_acquire(&scheduler->watching, &none, 1u)) return; /* acquire: of the alarm. */
     scheduler->watch.ring = ring;
     scheduler->watch.subject = scheduler;
     uint64_t when = jrt_clock_now_ns() + watch_ns;
     if (!jrt_sched_timer_arm(scheduler, &scheduler->watch.timer, when)) {
-        jrt_store_relaxed(&scheduler->watching, 0u); /* relaxed: the next one tries again. */
+        jrt_store_release(&scheduler->watching, 0u); /* release: the next one tries again. */
     }
 }
 
 void jrt_poll_watched(janus_scheduler *scheduler)
 {
     uint32_t rung = 2;
-    /* acquire: one of those who fire timers looks. */
-    if (!jrt_cas_acquire(&scheduler->watching, &rung, 0u)) return;
+    /* acq_rel: one of the threads that fire timers looks; the next one may arm it. */
+    if (!jrt_cas_acq_rel(&scheduler->watching, &rung, 0u)) return;
     struct jrt_worker *self = jrt_worker_self();
     if (self != NULL && self->scheduler != scheduler) self = NULL;
     (void)jrt_poll_look_at_others(scheduler, self);

@@ -249,7 +249,8 @@ static uint64_t look_at_timers(struct jrt_worker *worker)
     if (jrt_unlikely(worker->trace != NULL)) worker->current = NULL; /* no task wakes by a timer */
     uint64_t now = jrt_sched_timers_fire(worker->scheduler);
     if (now == 0) now = jrt_clock_now_ns();
-    jrt_poll_glance(worker, now);
+    /* A worker without a task has just looked. A lone task that yields has not. */
+    if (worker->lanes != 0 || current != NULL) jrt_poll_glance(worker, now);
     worker->current = current;
     uint64_t lasted = now > worker->picked_ns ? now - worker->picked_ns : 0;
     uint64_t every = worker->others_every;
