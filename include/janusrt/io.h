@@ -18,8 +18,8 @@
  * transferred, also when they fail. The task that made a handle owns it, and its end closes the
  * handle, unless the handle is `kept` or was given to another task.
  *
- * One task or thread at a time reads, and one writes. A second reader gets STATE. Several may accept
- * from one listener, or use one datagram socket; they take turns in the order in which they came.
+ * One task or thread at a time reads, and one writes. A second reader gets STATE. Several may
+ * accept from one listener, or use one datagram socket. They take turns, oldest call first.
  *
  * Each transfer costs one op and one syscall of the task's budget, however long it waits. Waiting,
  * closing and setting a deadline cost one op.
@@ -35,7 +35,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Names an open stream, listener, socket or file; all zero names none. A stale handle is refused. */
+/* Names an open stream, listener, socket or file; all zero names none. */
 typedef struct janus_io {
     uint64_t opaque[2];
 } janus_io;
@@ -111,7 +111,7 @@ JANUS_BEGIN_DECLS
  * Yields:  if nothing is there, or the turn is over.
  * Owns:    `to` stays the caller's. The library uses it only during the call.
  * Cost:    1 op and 1 syscall of the budget; one system call, and a switch each way if it waits.
- * Errors:  CLOSED     the other end sends no more, or the handle was closed meanwhile; *out_got is 0
+ * Errors:  CLOSED     the other end sends no more, or the handle was closed; *out_got is 0
  *          CANCELLED  the task is cancelled, and no byte was taken
  *          DEADLINE   the handle's deadline for reading passed
  *          RESET      the other end has reset the connection
@@ -257,7 +257,7 @@ JANUS_API janus_status janus_io_close(janus_io io);
  * Yields:  only if the turn is over.
  * Owns:    *out is a name: the same close ends both.
  * Cost:    some 50 ns. Calls with a narrowed handle take some 20 ns longer.
- * Errors:  CAP_WIDENS  `rights` has one that `io` lacks
+ * Errors:  CAP_WIDENS  `io` lacks one of the rights
  *          STALE, INVALID
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_attenuate(janus_io io, uint32_t rights,

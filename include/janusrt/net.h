@@ -77,7 +77,7 @@ typedef struct janus_connect_options {
 } janus_connect_options;
 #define JANUS_CONNECT_OPTIONS(...) JANUS_OPTIONS_(janus_connect_options, __VA_ARGS__)
 
-/* Who is at the other end of a Unix socket. */
+/* The process and user at the other end of a Unix socket. */
 typedef struct janus_credentials {
     int64_t  process;
     uint32_t user, group;
@@ -278,7 +278,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_pipe(const janus_io_options *opt
                                                      janus_io                out[2]);
 
 /*
- * The address of this end, or of the other.
+ * The address of this end.
+ *
+ * Context: anyone.
+ * Yields:  only if the turn is over.
+ * Owns:    *out is the caller's.
+ * Cost:    a system call.
+ * Errors:  UNAVAILABLE  it is no socket
+ *          STALE, INVALID
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_io_local(janus_io io, janus_address *out);
+
+/*
+ * The address of the other end.
  *
  * Context: anyone.
  * Yields:  only if the turn is over.
@@ -288,11 +300,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_pipe(const janus_io_options *opt
  *          UNAVAILABLE  it is no socket
  *          STALE, INVALID
  */
-JANUS_NODISCARD JANUS_API janus_status janus_io_local(janus_io io, janus_address *out);
 JANUS_NODISCARD JANUS_API janus_status janus_io_peer(janus_io io, janus_address *out);
 
 /*
- * Who connected, over a Unix socket.
+ * The process and user at the other end of a Unix socket, when it connected.
  *
  * Context: anyone.
  * Yields:  only if the turn is over.
@@ -305,17 +316,28 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_credentials(janus_io io, janus_c
 
 /*
  * Sends a handle over a Unix stream, with one byte, to another process or task. The sender keeps
- * its own handle. The receiver gets the rights that the sender's handle has.
+ * its own handle.
  *
- * Context: as janus_io_write and janus_io_read.
- * Yields:  as janus_io_write and janus_io_read.
- * Owns:    *out is the caller's; see io.h.
- * Cost:    as janus_io_write and janus_io_read.
+ * Context: as janus_io_write.
+ * Yields:  as janus_io_write.
+ * Owns:    nothing.
+ * Cost:    as janus_io_write.
  * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
- *          STATE        the other end sent bytes without a handle; *out names none
- *          and those of janus_io_write and janus_io_read
+ *          and those of janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_send_handle(janus_io io, janus_io passed);
+
+/*
+ * Receives a handle over a Unix stream. It has the rights that the sender's handle had.
+ *
+ * Context: as janus_io_read.
+ * Yields:  as janus_io_read.
+ * Owns:    *out is the caller's; see io.h.
+ * Cost:    as janus_io_read.
+ * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
+ *          STATE        the other end sent a byte without a handle; the byte is gone
+ *          HANDLE_LIMIT, and those of janus_io_read
+ */
 JANUS_NODISCARD JANUS_API janus_status janus_io_receive_handle(janus_io                io,
                                                                const janus_io_options *options,
                                                                janus_io               *out);

@@ -5,14 +5,13 @@
  * [io-use]  One word counts the calls inside, and says whether one reads, one writes, and whether
  *   the handle is being closed. A call enters by a compare-and-swap, and then compares the key once
  *   more: the place may have changed hands in between. Closing sets CLOSING, takes the key away and
- *   tells both directions. So nobody else enters, and those who wait return. The last one who
+ *   tells both directions. So no other call enters, and those that wait return. The last call that
  *   leaves closes the descriptor. So a call never meets a descriptor number that already names
  *   something else.
  *
- * [io-shared]  Closing a descriptor takes it out of its set, unless another descriptor of this or
- *   another process names the same. So only a descriptor that came from elsewhere, or was passed on,
- *   is removed by a call of its own. If a fork keeps one alive, its events have an old generation,
- *   [ready-tag].
+ * Closing a descriptor takes it out of its set, unless another descriptor of this or another process
+ * names the same. So only a descriptor that came from elsewhere, or was passed on, is removed by a
+ * call of its own. If a fork keeps one alive, its events have an old generation: see [ready-tag].
  */
 #include "io/io.h"
 

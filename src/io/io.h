@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Handles of descriptors: the record behind a janus_io, who uses it, and how a call waits. The
+ * Handles of descriptors: the record behind a janus_io, its users, and how a call waits. The
  * essays are in table.c, handle.c and wait.c.
  */
 #ifndef JRT_IO_IO_H
@@ -14,7 +14,7 @@
 
 #include <janusrt/io.h>
 
-/* [io-use] Bits of the word; below them the number of calls inside. */
+/* Bits of the word of [io-use]. Below them is the number of calls inside. */
 #define JRT_IO_READER 0x10000u
 #define JRT_IO_WRITER 0x20000u
 #define JRT_IO_CLOSING 0x80000000u
@@ -23,17 +23,17 @@
 /* Bits of a handle's name below the place. */
 enum { JRT_IO_PLACE_AT = 8 };
 
-/* [io-toll] */
+/* What a transfer costs in tolls; pay.c. */
 enum { JRT_IO_TOLLS = 32, JRT_IO_BYTES_FOR_A_TOLL = 256 };
 
-/* [io-drained] What the last transfer of a direction showed. */
+/* What the last transfer of a direction showed: see [io-drained]. */
 enum jrt_io_drained {
     JRT_IO_UNKNOWN,
     JRT_IO_SHORT, /* less was done than was asked for */
     JRT_IO_EMPTY, /* nothing was done */
 };
 
-/* One who waits for its turn at a listener or a datagram socket, in its frame, [io-turn]. */
+/* A task or thread that waits for its turn, in its frame, [io-turn]. */
 struct jrt_io_turn {
     struct jrt_ready    ready;
     struct jrt_io_turn *next;
@@ -66,7 +66,7 @@ struct jrt_io {
     uint8_t           rights;                  /* of the first handle */
     bool              socket;                  /* recv and send, not read and write */
     bool              borrowed;                /* closing leaves the descriptor open */
-    bool              shared;                  /* others may have it open, [io-shared] */
+    bool              shared;                  /* others may have it open */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
     bool              helped;                  /* helpers transfer, file.c */
     uint32_t          place;                   /* in the table; constant */
@@ -107,13 +107,13 @@ void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task,
 
 /* What a new handle is. */
 struct jrt_io_plan {
-    janus_io_kind       kind;
-    int                 fd;
-    bool                socket, borrowed, shared, helped;
-    uint32_t            rights; /* 0: those of the kind */
-    uint32_t            may; /* a directory: JANUS_RIGHT_FILE_ bits; 0: as its rights, [dir-may] */
-    bool                kept;
-    const char         *name;
+    janus_io_kind kind;
+    int           fd;
+    bool          socket, borrowed, shared, helped;
+    uint32_t      rights; /* 0: those of the kind */
+    uint32_t      may;    /* JANUS_RIGHT_FILE_ bits of a directory; 0: as its rights, [dir-may] */
+    bool          kept;
+    const char   *name;
     struct jrt_process *process; /* a process: the handle owns it */
     bool                detached;
 };
@@ -135,7 +135,7 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
 /* Begins a call. `exclusive`: JRT_IO_READER, JRT_IO_WRITER or 0. OK, STALE, INVALID, CAP_RIGHT,
  * STATE. */
 janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out);
-/* The same, without a word to an explorer about a stale handle. */
+/* Enters as jrt_io_enter, without a report of a stale handle to an explorer. */
 janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
                                   struct jrt_io **out);
 
@@ -159,10 +159,10 @@ janus_status jrt_io_await_worth(struct jrt_io *io, enum jrt_ready_way way, enum 
 janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
 void         jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way);
 
-/* Waits until `deadline_ns` on a readiness that nobody tells, or until it is told. */
+/* Waits until `deadline_ns`, or until another task tells this readiness. */
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why);
 
-/* The current task waits until it is told, and no cancel ends the wait. */
+/* Waits until another thread tells this readiness. No cancel ends the wait of the task. */
 void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why);
 
 /* Registers the descriptor where the waiting task's scheduler looks, unless it is registered. */
@@ -208,7 +208,7 @@ janus_status jrt_io_pay(size_t bytes);
 /* Pays for one more transfer of a call that is inside. False: not at once. */
 bool jrt_io_pay_more(size_t bytes);
 
-/* Takes the toll for the time that the transfer of so many bytes took. */
+/* Takes the toll for the transfer of that many bytes. */
 void jrt_io_toll(size_t bytes);
 
 /* The transfer did not happen: returns the syscall. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Unix sockets: who is at the other end, and handles as messages.
+ * Unix sockets: credentials of the other end, and handles as messages.
  *
- * [io-pass]  A handle travels as a descriptor with one byte, which says what the handle allows. So a
- *   narrowed handle arrives narrowed. The receiver needs no right, but a place for a handle: it gets
- *   what the sender may give.
+ * A handle travels as a descriptor with one byte, which holds the rights of the handle. So a
+ * narrowed handle arrives narrowed. The receiver needs no right, but a place for a handle.
  */
 #include "base/options.h"
 #include "io/io.h"
@@ -47,7 +46,7 @@ static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32
     bool widens =
         passed->kind == JANUS_IO_KIND_DIRECTORY && (jrt_dir_may(rights) & ~passed->cold->may) != 0;
     if (widens || passed->cold->process != NULL) return JANUS_UNAVAILABLE;
-    passed->shared = true; /* [io-shared] */
+    passed->shared = true; /* see handle.c */
     for (;;) {
         (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */
         int error = jrt_unix_send(io->fd, passed->fd, (uint8_t)rights);

@@ -13,9 +13,9 @@
 #include <errno.h>
 #include <string.h>
 
-/* [io-toll]  A toll is some 16 ns, and a small transfer takes 4 us. Most tasks wait after one or two
- * transfers, which ends their turn. So a transfer costs fewer tolls than it takes, and its bytes
- * cost more: a task that transfers without a wait looks at the clock after 32 us, or 64 KiB. */
+/* A toll is some 16 ns, and a small transfer takes 4 us. Most tasks wait after a few
+ * transfers, which ends their turn. So a transfer costs fewer tolls than it takes. Its bytes cost
+ * tolls, too. A task that transfers without a wait looks at the clock after 32 us, or 64 KiB. */
 
 void jrt_io_toll(size_t bytes)
 {

@@ -95,7 +95,7 @@ static janus_status enter_stream(struct start *start, int i)
         janus_status status = jrt_io_enter(start->options.handles[i], way, 0, &start->shared[i]);
         if (status != JANUS_OK) return status;
         start->plan.streams[i] = start->shared[i]->fd;
-        start->shared[i]->shared = true; /* [io-shared] */
+        start->shared[i]->shared = true; /* see handle.c */
         break;
     }
     default: start->plan.streams[i] = JRT_PROCESS_NOWHERE; break;

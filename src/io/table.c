@@ -2,10 +2,10 @@
 /*
  * The table of handles.
  *
- * [io-table]  As [chan-table]: a handle names a place in one mapping, which is as large as it can
- *   become and is committed as it is used. Places stay for the life of the process. So a stale or
- *   forged handle is refused without following it anywhere, and a late event of the system meets
- *   memory that is a place, [ready-tag].
+ * [io-table]  As [chan-table]: a handle names a place in one mapping. The mapping is as large as it
+ *   can become, and is committed as it is used. Places stay for the life of the process. So the
+ *   library refuses a stale or forged handle without following it anywhere. A late event of the
+ *   system meets memory that is a place, too.
  *
  * [io-key]  The two words of a handle are its name (place and rights) and the name XOR a key. The
  *   key is a keyed function (SipHash-2-4) of the place's serial number and the rights. Its secret
@@ -70,6 +70,7 @@ static janus_status take(struct jrt_io **out)
         pool.free = (*out)->next_free;
         if (pool.free == NULL) pool.free_end = &pool.free;
     } else if (pool.used < pool.places) {
+        jrt_debug_invariant("io-table", pool.used < pool.places);
         *out = at_place(pool.used);
         (*out)->place = pool.used++;
         /* release: a thread that reads the number reads the base. */

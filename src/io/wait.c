@@ -6,22 +6,22 @@
  * descriptor in a worker's set, [poll-set]; registering tells an edge if something is there.
  *
  * [io-drained]  After a short transfer of a stream the system has no more: the next call waits
- *   without a try. An edge that comes later is noted, and then the call tries. This holds only where
- *   edges are told (the descriptor is registered), and not once the system has reported an end, an
- *   error or an urgent byte: then there is perhaps no further edge. Listeners, datagram sockets,
- *   pipes and terminals always try.
+ *   without a try. A later edge leaves a note, and then the call tries. This holds only for a
+ *   registered descriptor. It does not hold once the system has reported an end, an error or an
+ *   urgent byte, because no further edge may come. Other kinds of descriptors always try.
  *
  * [io-lazy]  Deadlines are numbers in the handle. A wait needs a timer only if none rings early
  *   enough. A timer that rings early finds a later deadline and kicks the waiter, which arms it
  *   again. So a connection whose deadline moves with each request arms a timer once per deadline,
- *   not once per read. The order: a waiter joins the word, and then reads when the alarm rings; the
- *   alarm says that it rings no more, and then looks at the word. One of them sees the other.
+ *   not once per read. A waiter first joins the word, and then reads when the alarm rings. The
+ *   alarm first writes that it rings no more, and then reads the word. So one of them sees the
+ *   other.
  *   Only a handle whose owner is a task of the same scheduler keeps a timer there, because it is
  *   closed before the scheduler is. Any other wait has a timer in its frame.
  *
  * [io-turn]  Several tasks may accept from one listener. One has the turn: it tries, and waits in
  *   the word. The others wait in a list, in the order in which they came, each in a readiness of
- *   its own. Who passes the turn tells the first of them.
+ *   its own. The task that passes the turn tells the first of them.
  *
  * [io-descriptors]  If the process has no descriptor left, no edge will say when it has one again.
  *   So an accept waits until a handle is closed, or some time has passed.
@@ -71,13 +71,14 @@ static void ring(struct jrt_alarm *alarm)
     if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_kick(&io->ready, way);
 }
 
-/* Makes sure that an alarm rings by the deadline. False: memory was refused. The task has joined. */
+/* Makes sure that an alarm rings by the deadline. The task has joined. False: no memory. */
 static bool arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
 {
     struct jrt_io_alarm *alarm = &io->alarms[way];
     jrt_fence_seq_cst(); /* seq_cst: the word was written, [io-lazy]. */
     /* seq_cst: as above. */
     if (jrt_likely(jrt_load_seq_cst(&alarm->rings) <= deadline_ns)) return true;
+    jrt_debug_invariant("io-lazy", io->home == jrt_worker_self()->scheduler);
     if (alarm->alarm.ring == NULL) alarm->alarm.ring = ring; /* not written while it is armed */
     jrt_store_relaxed(&alarm->rings, deadline_ns); /* relaxed: it rings only once it is armed. */
     if (jrt_sched_timer_arm(io->home, &alarm->alarm.timer, deadline_ns)) return true;
@@ -124,7 +125,7 @@ static janus_status leave(struct jrt_waiting *waiting, struct jrt_task *task, ja
 {
     struct visit *visit = (struct visit *)waiting;
     jrt_io_count_wait(-1);
-    if (ended == JANUS_OK) return JANUS_OK;               /* it was told, [ready-last] */
+    if (ended == JANUS_OK) return JANUS_OK;               /* a teller woke it, [ready-last] */
     if (ended == JANUS_WOULD_WAIT) return JANUS_DEADLINE; /* it was kicked, and looks again */
     jrt_ready_leave(visit->ready, visit->way, (uintptr_t)task);
     return ended == JANUS_CANCELLED ? jrt_task_cancelled_only(task) : ended;
@@ -284,12 +285,13 @@ void jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way)
     struct jrt_io_cold *cold = io->cold;
     jrt_lock(&cold->lock);
     struct jrt_io_turn *next = cold->turns[way];
+    jrt_debug_invariant("io-turn", cold->taken[way]);
     if (next != NULL) {
         cold->turns[way] = next->next;
     } else {
         cold->taken[way] = false;
     }
-    /* Under the lock: one that waits no more takes it before its frame ends. */
+    /* Under the lock: a waiter that gave up takes it before its frame ends. */
     if (next != NULL) jrt_ready_tell(&next->ready, JRT_READY_READ);
     jrt_unlock(&cold->lock);
 }
@@ -297,8 +299,9 @@ void jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way)
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    struct visit       visit = {
-              .waiting = {.why = why, .deadline_ns = deadline_ns}, .ready = ready, .way = JRT_READY_READ};
+    struct visit       visit = {.ready = ready, .way = JRT_READY_READ};
+    visit.waiting.why = why;
+    visit.waiting.deadline_ns = deadline_ns;
     if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
     if (worker == NULL) return wait_as_thread(&visit, -1, deadline_ns);
     return wait_as_task(worker, &visit);
@@ -323,7 +326,7 @@ void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why)
 static struct {
     pthread_mutex_t     lock;
     struct jrt_io_turn *first;
-    _Atomic(uint32_t)   count; /* who wait */
+    _Atomic(uint32_t)   count; /* waiters */
 } starved = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const uint64_t starved_ns = 100000000; /* then it tries again, [io-descriptors] */
@@ -334,7 +337,7 @@ void jrt_io_descriptor_freed(void)
     jrt_lock(&starved.lock);
     struct jrt_io_turn *first = starved.first;
     if (first != NULL) starved.first = first->next;
-    /* Under the lock: one that waits no more takes it before its frame ends. */
+    /* Under the lock: a waiter that gave up takes it before its frame ends. */
     if (first != NULL) jrt_ready_tell(&first->ready, JRT_READY_READ);
     jrt_unlock(&starved.lock);
 }
@@ -357,7 +360,8 @@ janus_status jrt_io_await_descriptor(uint64_t deadline_ns)
     bool told = *at == NULL;
     if (!told) *at = turn.next;
     jrt_unlock(&starved.lock);
-    jrt_fetch_sub_relaxed(&starved.count, 1u);                 /* relaxed: as above. */
+    uint32_t counted = jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: as above. */
+    jrt_debug_invariant("io-descriptors", counted > 0);
     if (told && status != JANUS_OK) jrt_io_descriptor_freed(); /* it is for the next one */
     if (status == JANUS_DEADLINE && until < deadline_ns) return JANUS_OK;
     return status;

@@ -49,8 +49,9 @@ static bool tell_ways(const struct jrt_io *io, jrt_place_told *told, void *subje
 
 void jrt_io_tell_waits(jrt_place_told *told, void *subject)
 {
-    bool room = true;
-    for (uint32_t place = 0; place < jrt_load_acquire(&jrt_ready_table.places) && room; place++) {
+    bool     room = true;
+    uint32_t places = jrt_load_acquire(&jrt_ready_table.places); /* acquire: the base. */
+    for (uint32_t place = 0; place < places && room; place++) {
         /* relaxed: `places` was read, with acquire. */
         char          *base = jrt_load_relaxed(&jrt_ready_table.base);
         struct jrt_io *io = (struct jrt_io *)(void *)base + place;

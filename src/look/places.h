@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of the channels and handles at which tasks wait, for dumps. The essay is in places.c. */
+/* The channels and handles at which tasks wait, for dumps. The essay is in places.c. */
 #ifndef JRT_LOOK_PLACES_H
 #define JRT_LOOK_PLACES_H
 
@@ -22,7 +22,7 @@ typedef bool jrt_place_told(void *subject, const struct jrt_task *task, const ch
 /* Calls `told` for each task that waits at a named channel, or at a handle. */
 typedef void jrt_places_teller(jrt_place_told *told, void *subject);
 
-/* The tellers, set by the rooms of channels and of handles; NULL: there are none yet. */
+/* The tellers, set by the rooms of channels and of handles with their first object. */
 enum { JRT_PLACES_CHANNELS, JRT_PLACES_HANDLES, JRT_PLACES_TELLERS };
 extern _Atomic(jrt_places_teller *) jrt_places_here[JRT_PLACES_TELLERS];
 

@@ -372,7 +372,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         return jrt_purse_stop(task);
     }
     if (get_more(task, policy, lacks, needs)) {
-        /* Its tolls end the turn in time, [io-toll]. */
+        /* Its tolls end the turn in time; io/pay.c. */
         if (lacks == JANUS_COMPONENT_SYSCALLS && !jrt_turn_is_over(worker)) {
             jrt_count(&worker->stats.recharges);
             return JANUS_OK;

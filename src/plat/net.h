@@ -31,7 +31,7 @@ struct jrt_net_event {
     uint32_t what;
 };
 
-/* A set of descriptors whose edges are told, and in which a thread can sleep. */
+/* A set of descriptors that reports their edges, and in which a thread can sleep. */
 struct jrt_set {
     int   fd;   /* epoll; -1: none */
     int   bell; /* eventfd */
@@ -55,19 +55,19 @@ enum jrt_net_option {
 };
 
 struct jrt_net {
-    /* Sets. set_add: edges of both directions are told from now on, and once at the beginning for
-     * what is ready. set_remove: no more, even if others share the descriptor. */
+    /* Sets. set_add: the set reports the edges of both directions from now on, and at once what is
+     * ready. set_remove: no more, even if others share the descriptor. */
     int  (*set_open)(struct jrt_set *set);
     void (*set_close)(struct jrt_set *set);
     int  (*set_add)(struct jrt_set *set, int fd, uint64_t cookie);
     void (*set_remove)(struct jrt_set *set, int fd);
     /* Fills at most `max` events and returns how many. Waits until `deadline_ns`, if there are
-     * none; 0: never waits. A ring ends the wait with 0 events, also if it came before. A look
+     * no events; 0: never waits. A ring ends the wait with 0 events, also if it came before. A look
      * (deadline 0) does not take the ring from the thread that sleeps. */
     int  (*set_wait)(struct jrt_set *set, struct jrt_net_event *out, int max, uint64_t deadline_ns);
     void (*set_ring)(struct jrt_set *set);
-    /* Whether nothing is under way that could become an event, so that all who wait for one wait
-     * for each other. The real network never knows. */
+    /* Whether nothing is under way that could become an event. Then all waiters wait for each
+     * other. The real network never knows. */
     bool (*is_quiet)(void);
 
     /* Sockets. All are non-blocking and closed by exec. `type` is SOCK_STREAM or SOCK_DGRAM. */
@@ -85,7 +85,7 @@ struct jrt_net {
     int (*pipe)(int out[2]);
     int (*close)(int fd);
 
-    /* Transfers. `socket`: recv and send; otherwise read and write. 0 bytes: the end. */
+    /* Transfers. A socket needs recv and send, others read and write. 0 bytes: the end. */
     ptrdiff_t (*receive)(int fd, bool socket, const struct iovec *to, int count);
     ptrdiff_t (*send)(int fd, bool socket, const struct iovec *from, int count);
     ptrdiff_t (*receive_from)(int fd, const struct iovec *to, janus_address *out_from,

@@ -2,18 +2,17 @@
 /*
  * The network of Linux: epoll, sockets, pipes.
  *
- * [net-flags]  Flags of a descriptor that others share stay as they are. Own sockets and pipes are
- *   non-blocking from birth. Adopted sockets get MSG_DONTWAIT with each call, and adopted pipes and
- *   files RWF_NOWAIT.
+ * Flags of a descriptor that others share stay as they are. Own sockets and pipes are non-blocking
+ * from birth. Each call on a socket has MSG_DONTWAIT, and each call on a pipe or file RWF_NOWAIT.
  *
  * [net-pipe]  A write to a pipe that nobody reads must not raise SIGPIPE. Kernels from 6.18 on take
  *   RWF_NOSIGNAL. On older ones the signal is blocked around the write, and taken if it came.
  *   Workers block it anyway, [thread-mask].
  *
- * [net-set]  A set is an epoll set and an eventfd in it. Edges are told once, for both directions.
- *   The eventfd is level-triggered: a ring that comes before the wait ends it, too. Only a thread
- *   that sleeps in the set empties it. If a thread that looks in the sleeper's stead emptied it, the
- *   kernel would put the sleeper to sleep again, and the ring would be lost.
+ * A set is an epoll set and an eventfd in it. The system reports each edge once. The eventfd is
+ * level-triggered: a ring that comes before the wait ends it, too. Only a thread that sleeps in
+ * the set empties the eventfd. Otherwise a thread that looks in the sleeper's stead would take the
+ * ring, and the kernel would put the sleeper to sleep again.
  */
 #include "plat/net.h"
 
@@ -316,6 +315,8 @@ static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
     int       error = errno;
     if (done < 0 && error == EPIPE && !was_pending) {
         while (sigtimedwait(&mask, NULL, &none) < 0 && errno == EINTR) continue;
+        if (JRT_DEBUG) sigpending(&pending);
+        jrt_debug_invariant("net-pipe", sigismember(&pending, SIGPIPE) == 0);
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     errno = error;

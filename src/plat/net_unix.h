@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What only descriptors of the real system can: what they are, who is there, and descriptors as
- * messages. */
+/* What only descriptors of the real system have: a kind, credentials of the other end, and the way
+ * to travel as messages. */
 #ifndef JRT_PLAT_NET_UNIX_H
 #define JRT_PLAT_NET_UNIX_H
 

@@ -45,7 +45,7 @@ static struct jrt_poller *take(void)
     if (poller != NULL) pool = poller->next;
     jrt_unlock(&pool_lock);
     if (poller != NULL) return poller;
-    poller = calloc(1, sizeof *poller);
+    poller = jrt_calloc(1, sizeof *poller);
     if (poller == NULL) return NULL;
     pthread_mutex_init(&poller->lock, NULL);
     jrt_lock(&pool_lock);
@@ -71,6 +71,8 @@ struct jrt_poller *jrt_poller_open(int *out_error)
     if (poller == NULL) return NULL;
     jrt_store_relaxed(&poller->members, 0u); /* relaxed: nobody knows it yet. */
     (void)pthread_once(&once, watch_forks);
+    /* relaxed: set where only one thread was. */
+    jrt_debug_invariant("poller-fork", !jrt_load_relaxed(&jrt_poller_forked));
     *out_error = jrt_net()->set_open(&poller->set);
     poller->open = *out_error == 0 && poller->set.sim == NULL; /* [poller-fork] */
     if (*out_error == 0) return poller;
@@ -111,6 +113,7 @@ void jrt_poller_leave(struct jrt_poller_at *at, int fd, bool removes)
     uint64_t serial = jrt_load_relaxed(&at->serial); /* relaxed: as above. */
     jrt_lock(&poller->lock);
     if (jrt_load_relaxed(&poller->serial) == serial) { /* relaxed: under the lock. */
+        jrt_debug_invariant("poller-pool", poller->open || poller->set.sim != NULL);
         if (removes) jrt_net()->set_remove(&poller->set, fd);
         jrt_fetch_sub_relaxed(&poller->members, 1u); /* relaxed: a number, for placing. */
     }

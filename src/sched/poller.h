@@ -46,7 +46,7 @@ extern _Atomic(bool) jrt_poller_forked;
 struct jrt_poller *jrt_poller_open(int *out_error);
 void               jrt_poller_close(struct jrt_poller *poller);
 
-/* Adds a descriptor. 0, or -errno. It leaves when it is about to be closed, or, with `removes`, will
+/* Adds a descriptor. 0, or -errno. It leaves when it is about to be closed. With `removes` it may
  * stay open. Any thread may call these, the second also when the set is gone. */
 int  jrt_poller_add(struct jrt_poller *poller, int fd, uint64_t cookie, struct jrt_poller_at *out);
 void jrt_poller_leave(struct jrt_poller_at *at, int fd, bool removes);

@@ -320,12 +320,13 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
      * false alarm again. */
     uint32_t lost = jrt_load_acquire(&scheduler->lost); /* acquire: their tasks are elsewhere. */
     bool     stuck =
-        !jrt_poll_can_come(scheduler) &&
+        /* relaxed, both: as above. */
         jrt_sleeping(jrt_load_relaxed(&scheduler->idlers)) + lost == scheduler->worker_count &&
-        jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER &&
-        jrt_load_relaxed(&scheduler->outside) == 0 &&      /* relaxed: as above. */
-        jrt_load_relaxed(&scheduler->blocking_calls) == 0; /* relaxed: as above. */
-    if (stuck) jrt_fence_heavy_seq_cst();                  /* seq_cst: [idle-sleep]. */
+        jrt_load_relaxed(&scheduler->timer_next) == JRT_NEVER && /* relaxed: as above. */
+        jrt_load_relaxed(&scheduler->outside) == 0 &&            /* relaxed: as above. */
+        jrt_load_relaxed(&scheduler->blocking_calls) == 0 &&     /* relaxed: as above. */
+        !jrt_poll_can_come(scheduler);                           /* all workers sleep */
+    if (stuck) jrt_fence_heavy_seq_cst();                        /* seq_cst: [idle-sleep]. */
     for (uint32_t i = 0; i < scheduler->worker_count && stuck; i++) {
         stuck = !jrt_work_for(&scheduler->workers[i]);
     }

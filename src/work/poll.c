@@ -4,32 +4,31 @@
  *
  * [poll-set]  Each worker has a set (epoll), made by the first wait for a descriptor. A descriptor
  *   is registered once, for both directions and edges only, in the set with the fewest members. It
- *   is never moved. Any thread may add to any set, and look at any set: whoever gets an event tells
- *   it. A task that is woken runs next on the worker that looked.
+ *   is never moved. Any thread may add to any set, and look at any set. The thread that gets an
+ *   event wakes the waiter. The woken task runs next on the worker that looked.
  *
- * [poll-sleep]  A worker with a set sleeps in it instead of on its word. It says so (`in_set`) under
+ * [poll-sleep]  A worker with a set sleeps in it instead of on its word. It sets `in_set` under
  *   idle_lock, if nobody has woken it by then. A waker sets `signal` and reads `in_set` under the
  *   same lock. So either the sleeper sees the signal and does not sleep, or the waker rings the
  *   set. A ring that comes before the sleep ends it, too. models/poll_sleep.pml tries all orders.
- *   Who makes a set for a worker that sleeps on its word wakes it, so that it sleeps in the set.
+ *   A thread that makes a set for a worker that sleeps on its word wakes that worker.
  *
- * [poll-look]  A worker looks at its set where it looks for work: when its queues are empty, after
- *   each sleep, and every 200 us while it has tasks. A program without descriptors pays for reading one
- *   pointer there.
+ * A worker looks at its set when its queues are empty, after each sleep, and every 200 us while it
+ * has tasks. A program without descriptors pays for reading one pointer there.
  *
- * [poll-quiet]  The tasks of a look run next on the worker that looked. To wake another worker for a
- *   few of them takes longer than to run them. So they are put on the shelf without a word to
- *   sleepers. Sleepers are told if there are many, or if many are left at the next look at timers,
- *   some 50 us later. If the worker computes without a call meanwhile, the watch brings somebody.
+ * [poll-quiet]  The tasks of a look run next on the worker that looked. To wake another worker for
+ *   a few of them takes longer than to run them. So the worker puts them on its shelf and wakes no
+ *   sleeper, unless they are many. If the worker then computes without a call, the watch wakes
+ *   another worker.
  *
  * [poll-others]  A worker that computes without a call does not look at its set. Others do that in
  *   its stead: searchers in their later rounds, and a watch. The watch is a timer. A worker that
- *   leaves idleness arms it, unless it is armed. When it rings, whoever fires timers looks at every
- *   set at which nobody has looked for a while. It is armed again only while a worker runs. So when
- *   all workers sleep, nobody wakes up for it.
+ *   leaves idleness arms it, unless it is armed. When it rings, the thread that fires timers looks
+ *   at every set at which nobody has looked for a while. The watch is armed again only while a
+ *   worker runs. So when all workers sleep, none wakes up for it.
  *
  * [poll-stuck]  A task that waits for a descriptor is no part of a deadlock: somebody outside may
- *   send. In a world all who could send are tasks, unless bytes are under way.
+ *   send. In a world only tasks can send, unless bytes are under way.
  */
 #include "work/poll.h"
 
@@ -40,7 +39,7 @@
 enum { QUIET_MAX = 16 }; /* tasks that a worker keeps for itself, [poll-quiet] */
 
 static const uint64_t glance_ns = 200000;  /* between looks of a worker that has tasks */
-static const uint64_t stale_ns = 1000000;  /* a set that nobody has looked at for so long */
+static const uint64_t stale_ns = 1000000;  /* without a look; then others look at a set */
 static const uint64_t watch_ns = 10000000; /* [poll-others] */
 
 bool jrt_poll_look_now(struct jrt_worker *worker, struct jrt_poller *poller)
@@ -107,9 +106,10 @@ void jrt_poll_watch(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     uint32_t         none = 0;
-    /* relaxed, both: whoever takes the step from 0 arms it. */
+    /* relaxed, both: the worker that takes the step from 0 arms it. */
     if (jrt_load_relaxed(&scheduler->watching) != 0 || scheduler->world != NULL) return;
     if (!jrt_cas_acquire(&scheduler->watching, &none, 1u)) return; /* acquire: of the alarm. */
+    jrt_debug_invariant("poll-others", !jrt_timer_armed(&scheduler->watch.timer));
     scheduler->watch.ring = ring;
     scheduler->watch.subject = scheduler;
     uint64_t when = jrt_clock_now_ns() + watch_ns;
@@ -191,6 +191,7 @@ int jrt_poll_place(struct jrt_worker *worker, int fd, uint64_t cookie, struct jr
     struct jrt_poller *poller = jrt_poll_of(best);
     if (poller == NULL) poller = make_set(best, &error);
     if (poller == NULL) return error;
+    jrt_debug_invariant("poll-set", best->seat == NULL && best->scheduler == worker->scheduler);
     return jrt_poller_add(poller, fd, cookie, out);
 }
 
@@ -201,6 +202,7 @@ bool jrt_poll_can_come(const janus_scheduler *scheduler)
         waits += jrt_load_relaxed(&scheduler->workers[i].io_waits); /* relaxed: all sleep. */
     }
     waits += jrt_load_relaxed(&scheduler->seat_io_waits); /* relaxed: as above. */
+    jrt_debug_invariant("poll-stuck", waits >= 0);
     if (waits == 0) return false;
     return scheduler->world == NULL || !jrt_net()->is_quiet();
 }

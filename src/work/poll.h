@@ -21,7 +21,7 @@ static inline bool jrt_poll_look(struct jrt_worker *worker)
     return jrt_unlikely(poller != NULL) && jrt_poll_look_now(worker, poller);
 }
 
-/* Looks, if the worker has tasks and nobody has looked for a while, [poll-look]. */
+/* Looks, if the worker has tasks and nobody has looked for a while. */
 void jrt_poll_glance_now(struct jrt_worker *worker, struct jrt_poller *poller, uint64_t now);
 
 static inline void jrt_poll_glance(struct jrt_worker *worker, uint64_t now)

@@ -16,21 +16,21 @@
  * [ready-try]  A call takes the note before it tries. An edge between the try and the wait leaves
  *   EDGE, and then the wait does not begin. In the other order the edge would be lost.
  *
- * [ready-last]  As [point-last]: who takes the waiter out of the word wakes it, once. If a cancel
- *   or an alarm ended the wait first, the waiter finds its word changed. It then stays until the
- *   teller sets `let_go`, the teller's last touch, and leaves EDGE in the word, because the next
- *   caller must try. A thread always waits for `let_go`. models/io_word.pml tries all orders.
- *   A task that steps back before it parks does not wait for `let_go`: a teller that was first
- *   wakes it, because it is PARKING, and touches nothing later. So the task parks.
+ * [ready-last]  As [point-last]: the teller that takes the waiter out of the word wakes it, once.
+ *   If a cancel or an alarm ended the wait first, the waiter finds its word changed. It then stays
+ *   until the teller sets `let_go`, the teller's last touch. It leaves EDGE in the word, because
+ *   the next caller must try. A thread always waits for `let_go`. models/io_word.pml tries all
+ *   orders. A task that steps back before it parks does not wait for `let_go`. If a teller was
+ *   first, it wakes the task, which is PARKING, and touches nothing later. So the task parks.
  *
- * [ready-look]  A thread that sets a deadline anew kicks only a waiter that it sees. So the deadline is
- *   written before the word is read, and a waiter reads the deadline after it has joined. The same
- *   holds for the closing of a set. A kick is no edge: the waiter looks again, and does not try. A
- *   close always tells, so it leaves EDGE for a caller that does not wait yet.
+ * [ready-look]  A thread that sets a deadline anew kicks only a waiter that it sees. So it writes
+ *   the deadline before it reads the word, and a waiter reads the deadline after it has joined. The
+ *   same holds for the closing of a set. A kick is no edge: the waiter looks again, and does not
+ *   try. A close always tells, so it leaves EDGE for a caller that does not wait yet.
  *
  * [ready-tag]  An event carries the place and its generation. Places are never unmapped, and an
- *   event of an earlier generation is dropped. An event that is told in the moment in which the
- *   place changes hands is an edge for no reason: its caller tries in vain and waits again.
+ *   event of an earlier generation is dropped. The place may change hands at the same moment. Then
+ *   the event is an edge for no reason, and the next caller tries once more than it needs to.
  */
 #include "work/ready.h"
 
@@ -121,6 +121,7 @@ void jrt_ready_tell_all(const struct jrt_net_event *events, int count)
         /* relaxed: [ready-tag], an edge for no reason at worst. */
         uint32_t generation = jrt_load_relaxed(&ready->generation);
         if (generation != (uint32_t)(events[i].cookie >> 32)) continue;
+        jrt_debug_invariant("ready-tag", generation != 0);
         tell_event(ready, events[i].what);
     }
 }

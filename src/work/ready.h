@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Readiness: what is known of a descriptor's two directions, and who waits for them. The essay is
+ * Readiness: what is known of a descriptor's two directions, and their waiters. The essay is
  * in ready.c.
  */
 #ifndef JRT_WORK_READY_H
@@ -11,7 +11,7 @@
 
 enum jrt_ready_way { JRT_READY_READ, JRT_READY_WRITE, JRT_READY_WAYS };
 
-/* [ready-word] What a word holds. */
+/* What a word holds: see [ready-word]. */
 enum {
     JRT_READY_NOTHING = 0,
     JRT_READY_EDGE = 1,   /* it is worth trying */
@@ -46,7 +46,7 @@ static inline uint64_t jrt_ready_cookie(uint32_t place, uint32_t generation)
     return (uint64_t)generation << 32 | place;
 }
 
-/* Tells an edge of one direction: wakes who waits, or leaves a note. */
+/* Tells an edge of one direction: wakes the waiter, or leaves a note. */
 void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way);
 
 /* Makes a waiter look again, at its deadline for example: its wait ends with WOULD_WAIT. Nobody
@@ -56,12 +56,12 @@ void jrt_ready_kick(struct jrt_ready *ready, enum jrt_ready_way way);
 /* Tells the events of a look. */
 void jrt_ready_tell_all(const struct jrt_net_event *events, int count);
 
-/* Wakes all who wait: a set is gone, and they register elsewhere. */
+/* Wakes all waiters: a set is gone, and they register elsewhere. */
 void jrt_ready_tell_everybody(void);
 
 /* The waiter's steps. `self`: a task's address, or a thread's with JRT_READY_THREAD. */
 
-/* Takes a note, so that the caller may try. False: there is none. */
+/* Takes a note, so that the caller may try. False: no edge came. */
 static inline bool jrt_ready_take(struct jrt_ready *ready, enum jrt_ready_way way)
 {
     uint64_t word = JRT_READY_EDGE;
@@ -75,8 +75,8 @@ static inline bool jrt_ready_take(struct jrt_ready *ready, enum jrt_ready_way wa
 static inline bool jrt_ready_join(struct jrt_ready *ready, enum jrt_ready_way way, uint64_t self)
 {
     uint64_t word = JRT_READY_NOTHING;
-    /* seq_cst: PARKING before the teller's look. Then the waiter reads the deadline,
-     * [ready-look]. On failure the edge. */
+    /* seq_cst: PARKING before the teller's look, and the deadline after it: see [ready-look]. On
+     * failure the edge. */
     return jrt_cas_seq_cst(&ready->words[way], &word, self);
 }
 

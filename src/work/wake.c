@@ -104,6 +104,7 @@ bool jrt_task_serve_quietly(struct jrt_worker *worker, struct jrt_task *task)
         task->nursery->scheduler != worker->scheduler || task->lane != JRT_LANE_NORMAL) {
         return false;
     }
+    jrt_debug_invariant("poll-quiet", worker == jrt_worker_self());
     /* acq_rel: [park-wake]. */
     if (!jrt_cas_acq_rel(&task->park, &park, (uint32_t)JRT_AWAKE)) return false;
     jrt_task_move(task, JANUS_TASK_STATE_READY);

@@ -268,8 +268,8 @@ bool jrt_task_serve(struct jrt_worker *worker, struct jrt_task *task);
  * done; call jrt_task_serve. It ends in a call, if it makes one. */
 bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task);
 
-/* Wakes a task with OK, by the loop of a worker of its scheduler, without a word to sleepers,
- * [poll-quiet]. The caller has taken it from where it waited. False: nothing done; call
+/* Wakes a task with OK, by the loop of a worker of its scheduler, without a word to sleepers:
+ * see [poll-quiet]. The caller has taken it from where it waited. False: nothing done; call
  * jrt_task_serve. */
 bool jrt_task_serve_quietly(struct jrt_worker *worker, struct jrt_task *task);
 

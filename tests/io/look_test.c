@@ -65,7 +65,7 @@ static int64_t look(void *argument)
     return 0;
 }
 
-TEST("a dump says from whom a task reads, and where it accepts")
+TEST("a dump shows the other end of a connection that a task reads, and where it accepts")
 {
     RIG_REAL("a task that polls keeps the simulated clock from moving");
     rig_run(2, look, NULL, 1);
