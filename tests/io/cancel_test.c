@@ -299,16 +299,16 @@ static int64_t cancelled_connect(void *argument)
         count++;
     }
     CHECK(count < 16);
-    before = wire_descriptors();
+    before = wire_sockets();
     struct waiter self = {.io = listener, .told = JANUS_OK};
     janus_nursery n;
     CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.owner_apart = true)), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, connect_there, &self), JANUS_OK);
-    while (wire_descriptors() == before) JANUS_IGNORE(janus_yield()); /* it has its socket */
+    while (wire_sockets() == before) JANUS_IGNORE(janus_yield()); /* it has its socket */
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
     CHECK_EQ(self.told, JANUS_CANCELLED);
-    CHECK_EQ(wire_descriptors(), before);
+    CHECK_EQ(wire_sockets(), before);
     for (int i = 0; i < count; i++) CHECK_EQ(janus_io_close(filled[i]), JANUS_OK);
     CHECK_EQ(janus_io_close(listener), JANUS_OK);
     return 0;
