@@ -9,7 +9,7 @@
  *   leaves closes the descriptor. So a call never meets a descriptor number that already names
  *   something else.
  *
- * Closing a descriptor takes it out of its set, unless another descriptor of this or another process
+ * Closing a descriptor takes it out of its set, unless another descriptor, of any process,
  * names the same. So only a descriptor that came from elsewhere, or was passed on, is removed by a
  * call of its own. If a fork keeps one alive, its events have an old generation: see [ready-tag].
  */
