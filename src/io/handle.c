@@ -48,7 +48,8 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     jrt_store_relaxed(&ready->seen, 0u); /* relaxed: as above. */
     io->fd = plan->fd;
     io->kind = (uint8_t)plan->kind;
-    io->rights = (uint8_t)(plan->rights != 0 ? plan->rights : jrt_io_rights_of(plan->kind));
+    uint32_t rights = plan->rights != 0 ? plan->rights : jrt_io_rights_of(plan->kind);
+    jrt_store_relaxed(&io->rights, (uint8_t)rights); /* relaxed: as above. */
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
     io->shared = plan->shared;
@@ -75,7 +76,7 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     if (plan->name != NULL) (void)jrt_name_copy(cold->name, sizeof cold->name, plan->name);
     io->cold = cold;
     fill(io, plan);
-    cold->may = plan->may != 0 ? plan->may : jrt_dir_may(io->rights);
+    cold->may = plan->may != 0 ? plan->may : jrt_dir_may(jrt_io_first_rights(io));
     cold->process = plan->process;
     cold->detached = plan->detached;
     const struct jrt_worker *worker = jrt_worker_self();
@@ -277,9 +278,10 @@ janus_status janus_io_take(janus_io handle)
         if (status != JANUS_OK) return status;
     }
     jrt_lock(&io->cold->lock);
+    /* Before the move: the owner cannot end here, so its scheduler exists. */
+    if (exclusive != 0 && jrt_handle_is_owned(&io->cold->toll)) disarm(io);
     status = jrt_handle_move(&io->cold->toll);
     if (status == JANUS_OK && exclusive != 0) {
-        disarm(io);
         io->home = worker->seat == NULL ? worker->scheduler : NULL;
     }
     jrt_unlock(&io->cold->lock);

@@ -63,7 +63,7 @@ struct jrt_io {
     _Atomic(uint32_t) use;   /* [io-use] */
     int               fd;
     uint8_t           kind;                    /* janus_io_kind */
-    uint8_t           rights;                  /* of the first handle */
+    _Atomic(uint8_t)  rights;                  /* of the first handle */
     bool              socket;                  /* recv and send, not read and write */
     bool              borrowed;                /* closing leaves the descriptor open */
     bool              shared;                  /* others may have it open */
@@ -74,7 +74,7 @@ struct jrt_io {
     struct jrt_poller_at at; /* where it is registered */
     _Atomic(uint64_t)    deadlines[JRT_READY_WAYS];
     _Atomic(uint64_t)    bytes[JRT_READY_WAYS]; /* so far */
-    uint64_t             serial;                /* [io-key] */
+    _Atomic(uint64_t)    serial;                /* [io-key] */
     janus_scheduler     *home; /* its tasks may keep alarms armed; NULL: none may, [io-lazy] */
     struct jrt_io_cold  *cold; /* owned */
     struct jrt_io       *next_free;
@@ -94,7 +94,13 @@ janus_io jrt_io_name(struct jrt_io *io);
 janus_io jrt_io_name_with(const struct jrt_io *io, uint32_t rights);
 
 static inline uint32_t jrt_io_rights(janus_io io) { return (uint32_t)io.opaque[0] & 15u; }
-static inline bool     jrt_io_is_none(janus_io io) { return (io.opaque[0] | io.opaque[1]) == 0; }
+/* A stale handle's lookup reads them while the place changes hands; the key decides, [io-key]. */
+static inline uint32_t jrt_io_first_rights(const struct jrt_io *io)
+{
+    return jrt_load_relaxed(&io->rights); /* relaxed: see there. */
+}
+
+static inline bool jrt_io_is_none(janus_io io) { return (io.opaque[0] | io.opaque[1]) == 0; }
 
 /* The record that a handle names, if it is valid now. NULL: it is not. */
 struct jrt_io *jrt_io_of(janus_io handle);

@@ -59,7 +59,8 @@ static inline bool enter_fast(janus_io handle, uint32_t right, uint32_t exclusiv
     /* relaxed: written before `places`. */
     struct jrt_io *io = (struct jrt_io *)(void *)jrt_load_relaxed(&jrt_ready_table.base) + place;
     if (jrt_unlikely(jrt_load_acquire(&io->key) != key)) return false; /* acquire: the record. */
-    if (jrt_unlikely((handle.opaque[0] & 0xffu) != io->rights || (io->rights & right) != right)) {
+    uint32_t rights = jrt_io_first_rights(io);
+    if (jrt_unlikely((handle.opaque[0] & 0xffu) != rights || (rights & right) != right)) {
         return false;
     }
     /* relaxed, both: set where only one thread was; the cas decides. */

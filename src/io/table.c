@@ -78,7 +78,7 @@ static janus_status take(struct jrt_io **out)
     } else {
         return JANUS_FULL;
     }
-    (*out)->serial = ++pool.serials;
+    jrt_store_relaxed(&(*out)->serial, ++pool.serials); /* relaxed: the key follows. */
     return JANUS_OK;
 }
 
@@ -104,7 +104,8 @@ void jrt_io_place_give(struct jrt_io *io)
 
 static uint64_t key_for(const struct jrt_io *io, uint32_t rights)
 {
-    uint64_t key = jrt_siphash(&pool.secret, io->serial, rights);
+    uint64_t serial = jrt_load_relaxed(&io->serial); /* relaxed: a stale one gives another key. */
+    uint64_t key = jrt_siphash(&pool.secret, serial, rights);
     return key != 0 ? key : 1; /* no handle matches zero */
 }
 
@@ -116,10 +117,11 @@ static janus_io name_of(const struct jrt_io *io, uint32_t rights, uint64_t key)
 
 janus_io jrt_io_name(struct jrt_io *io)
 {
-    uint64_t key = key_for(io, io->rights);
+    uint32_t rights = jrt_io_first_rights(io);
+    uint64_t key = key_for(io, rights);
     /* release: a thread that finds the key finds the record complete. */
     jrt_store_release(&io->key, key);
-    return name_of(io, io->rights, key);
+    return name_of(io, rights, key);
 }
 
 janus_io jrt_io_name_with(const struct jrt_io *io, uint32_t rights)
@@ -137,7 +139,8 @@ struct jrt_io *jrt_io_of(janus_io handle)
     if (jrt_unlikely((handle.opaque[0] & 0xf0u) != 0 || key == 0)) return NULL;
     struct jrt_io *io = at_place((uint32_t)place);
     uint64_t       all = jrt_load_acquire(&io->key); /* acquire: the record. */
-    if (jrt_likely(all == key && rights == io->rights)) return io;
-    if (all == 0 || rights == 0 || (rights & ~(uint32_t)io->rights) != 0) return NULL;
+    uint32_t       first = jrt_io_first_rights(io);
+    if (jrt_likely(all == key && rights == first)) return io;
+    if (all == 0 || rights == 0 || (rights & ~first) != 0) return NULL;
     return key_for(io, rights) == key ? io : NULL;
 }
