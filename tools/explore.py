@@ -3,13 +3,13 @@
 """Runs test programs in the deterministic engine, each with many seeds.
 
     tools/explore.py [--minutes N] [--seed BASE] FOLDER    new seeds, on all cores, until time is up
-    tools/explore.py --fixed FOLDER PROGRAM                the seeds that every build tries
 
 FOLDER is a build's tests/, with a list of programs in simulated.txt. If a program fails or does
 not end, the script prints the command for a replay and goes on with the others. Exit: 0 all passed,
-1 a program failed, 77 (fixed only) everything was skipped.
+1 a program failed. tests/sim/fixed.sh runs one program with the seeds that every build tries.
 """
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import signal
@@ -18,21 +18,9 @@ import sys
 import threading
 import time
 
-FIXED = [1, 2, 3]
-SEEDS = pathlib.Path(__file__).resolve().parent.parent / "tests" / "sim" / "seeds.txt"
 PATIENCE_S = 300  # for one program; the slowest takes less than two
 PROGRESS_S = 5
 SKIPPED = 77
-
-
-def kept_seeds(program):
-    """Seeds that once found something: a program, a seed and a reason on each line."""
-    seeds = []
-    for line in SEEDS.read_text().splitlines():
-        words = line.split("#")[0].split()
-        if words and words[0] == program:
-            seeds.append(int(words[1], 0))
-    return seeds
 
 
 def run(folder, program, seed):
@@ -62,17 +50,6 @@ def tell(folder, program, seed, what, output):
     path = os.path.relpath(folder / program)
     print(f"{program} {what}", *("    " + line for line in last),
           f"  again: JANUSRT_SEED={seed} {path}", sep="\n", flush=True)
-
-
-def fixed(folder, program):
-    skipped = True
-    for seed in FIXED + kept_seeds(program):
-        what, output = run(folder, program, seed)
-        if what is not None:
-            tell(folder, program, seed, what, output)
-            return 1
-        skipped = skipped and output
-    return SKIPPED if skipped else 0
 
 
 class Search:
@@ -120,7 +97,6 @@ def search(folder, base, minutes):
     print(f"{len(programs)} programs, seeds from {base}, {minutes:g} minutes, {cores} at a time",
           flush=True)
     hunt = Search(folder, programs, base, minutes)
-    import concurrent.futures  # here, because it takes longer to load than all else together
     with concurrent.futures.ThreadPoolExecutor(cores) as pool:
         for job in [pool.submit(hunt.work) for _ in range(cores)]:
             job.result()
@@ -130,14 +106,10 @@ def search(folder, base, minutes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--fixed", action="store_true")
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=lambda text: int(text, 0), default=0)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("program", nargs="?")
     options = parser.parse_args()
-    if options.fixed:
-        return fixed(options.folder, options.program)
     return search(options.folder, options.seed, options.minutes)
 
 

@@ -9,9 +9,10 @@
  *   `turn_ns` of it. A pick that finds the task in its queue puts it back behind the others, and
  *   one round is paid. So others that compute get as much time as the task took, and others that
  *   only yield let it go soon. Time that the task waited or slept counts, too: once that time has
- *   passed for each ready task, it owes nothing. Every pick of the worker looks for such tasks
- *   meanwhile ([turn-measure]). No time is withheld: a pick takes a task that owes rounds if there
- *   is no other, or if any worker has nothing to do.
+ *   passed for each ready task, it owes nothing. The kernel may take the thread off its core
+ *   between two turns, so the worker asks it before such a debt ends ([turn-kernel]). Every pick
+ *   of the worker looks for such tasks meanwhile ([turn-measure]). No time is withheld: a pick
+ *   takes a task that owes rounds if there is no other, or if any worker has nothing to do.
  *
  * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first. So in a
  *   chain of tasks, where each starts the next, the others would get one short turn now and then.
@@ -82,7 +83,7 @@ bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now)
     return own_time(worker, now) < worker->turns.fresh_ns;
 }
 
-bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task, uint64_t now)
+bool jrt_aside_owes(struct jrt_worker *worker, const struct jrt_task *task, uint64_t now)
 {
     struct jrt_purse *purse = task->dirty ? task->purse : NULL;
     if (purse == NULL || purse->owed_rounds == 0 || worker->seat != NULL) return false;
@@ -92,6 +93,9 @@ bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task
     if (idle) return false;
     jrt_debug_invariant("aside-owe", !jrt_task_is_seated(task) && purse->owed_until_ns != 0);
     purse->owed_rounds--;
-    if (own_time(worker, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
+    if (own_time(worker, now) >= purse->owed_until_ns && purse->owed_rounds > 0) {
+        jrt_turn_ask(worker, now); /* the kernel may have taken that time from all of them */
+        if (own_time(worker, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
+    }
     return purse->owed_rounds > 0;
 }

@@ -16,6 +16,6 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn);
 bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now);
 
 /* Whether a picked task must let the others run once more, [aside-owe]. */
-bool jrt_aside_owes(const struct jrt_worker *worker, const struct jrt_task *task, uint64_t now);
+bool jrt_aside_owes(struct jrt_worker *worker, const struct jrt_task *task, uint64_t now);
 
 #endif

@@ -145,6 +145,11 @@ static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_
     return stood < ns ? stood : ns;
 }
 
+void jrt_turn_ask(struct jrt_worker *worker, uint64_t now)
+{
+    worker->turns.taken_ns += taken_by_kernel(worker, now, UINT64_MAX);
+}
+
 /* The length of the current turn; 0: nobody knows when it began. */
 static uint64_t measure(struct jrt_worker *worker, uint64_t now)
 {

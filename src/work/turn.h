@@ -58,6 +58,9 @@ void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next,
 /* Begins a new turn of the current task, which has yielded. */
 void jrt_turn_begin(struct jrt_worker *worker);
 
+/* Between two turns: asks the kernel how long the thread ran, [turn-kernel]. */
+void jrt_turn_ask(struct jrt_worker *worker, uint64_t now);
+
 /* The length of this turn since its first look, [turn-epoch]; 0: this is the first look. */
 uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now);
 

@@ -13,6 +13,7 @@
 #ifndef JANUSRT_TESTS_HOSTILE_CONTAIN_H
 #define JANUSRT_TESTS_HOSTILE_CONTAIN_H
 
+#define RIG_TURN_NS JANUS_TURN_NS /* as a service has it */
 #include "../task/rig.h"
 
 /* What a host gives to a plugin. */

@@ -45,8 +45,7 @@ static inline janus_scheduler *backend_open(uint32_t workers)
     janus_scheduler *scheduler;
     CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
                                                                  .profile = JANUS_PROFILE_SOVEREIGN,
-                                                                 .yield_interval = 100,
-                                                                 .turn_ns = rig_turn_ns),
+                                                                 .yield_interval = 100),
                                          &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_authority_take(scheduler, &first_caps.authority), JANUS_OK);
@@ -112,7 +111,7 @@ static inline void backend_run(uint32_t workers, janus_entry *entry, void *argum
     (void)backend_settle();
     janus_status status = janus_run(
         JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .profile = JANUS_PROFILE_SOVEREIGN,
-                                .yield_interval = 100, .max_threads = 40, .turn_ns = rig_turn_ns),
+                                .yield_interval = 100, .max_threads = 40),
         backend_first, &first, NULL);
     CHECK(status == JANUS_OK || status == JANUS_DEADLOCK); /* some entries want one */
 }

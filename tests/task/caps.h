@@ -9,7 +9,6 @@
 static inline void caps_sovereign(uint32_t workers, janus_entry *entry, void *argument)
 {
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 512,
-                                               .turn_ns = rig_turn_ns,
                                                .profile = JANUS_PROFILE_SOVEREIGN),
                        entry, argument, NULL),
              JANUS_OK);

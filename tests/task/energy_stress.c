@@ -3,7 +3,7 @@
  * Random trees of tasks in pools within pools. They pay, allocate, hand memory on, spawn, are
  * exhausted, recharged, cancelled and fail. 1, 2 and 8 workers in turn.
  *
- *     energy_stress [seconds for each number of workers [seed [workers]]]
+ *     energy_stress [CPU seconds for each number of workers [seed [workers]]]
  *
  * Every task counts what it has paid, for its pool and all around it. When all children of a pool
  * have ended, its books must agree:
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WATCHDOG_SECONDS = 60, DEPTH_MAX = 4, ROUNDS = 100 };
+enum { DEPTH_MAX = 4, ROUNDS = 100 };
 
 static atomic_long pools_seen, pools_exact, tasks_seen, recharges, refusals;
 
@@ -307,10 +307,10 @@ static int64_t first(void *argument)
 static void run(uint32_t workers, double seconds)
 {
     uint64_t random = seed + workers;
-    uint64_t end = janus_now_ns() + (uint64_t)(seconds * 1e9);
+    uint64_t end = storm_end(seconds);
     for (uint64_t number = 0; storm_again(number, end); number++) {
         janus_scheduler *scheduler = NULL;
-        alarm(WATCHDOG_SECONDS);
+        alarm(STORM_PATIENCE_S);
         MUST(janus_scheduler_create_with(
                  JANUS_SCHEDULER_OPTIONS(.worker_count = workers,
                                          .max_tasks = 10 + below(&random, 200)),
@@ -338,7 +338,7 @@ static void run(uint32_t workers, double seconds)
 int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {1, 2, 8};
-    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
+    double                seconds = storm_seconds(argc, argv, 0.5);
     storm_begin(argc > 2 ? argv[2] : NULL);
     uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
     signal(SIGALRM, storm_hangs);

@@ -3,6 +3,7 @@
  * Hostile tasks, one by one, each beside neighbours that must finish: SCHED:15.1.1. All run in
  * :service with its limits, in a nursery of their own. The report of each end names the task.
  */
+#define RIG_TURN_NS JANUS_TURN_NS /* as a service has it */
 #include "energy.h"
 
 enum { NEIGHBOURS = 20 };

@@ -3,7 +3,7 @@
  * The limit of live tasks while all start and end some. The limits are small, so that workers
  * seize each other's room all the time.
  *
- *     limit_stress [seconds for each number of workers [seed]]
+ *     limit_stress [CPU seconds for each number of workers [seed]]
  *
  * Every task counts itself in and out, and there are never more than the limit. After a refusal a
  * task tries again later. When no task is left, all of the room is back.
@@ -22,7 +22,7 @@
 
 #include "storm.h" /* last: its names are short */
 
-enum { WATCHDOG_SECONDS = 60, STARTERS = 4, THREADS = 2 };
+enum { STARTERS = 4, THREADS = 2 };
 
 static atomic_long alive, most, started, refused;
 static long        limit;
@@ -129,14 +129,14 @@ static void one_round(uint32_t workers, uint64_t *random)
 int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {2, 4, 8};
-    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 0.5;
+    double                seconds = storm_seconds(argc, argv, 0.25);
     storm_begin(argc > 2 ? argv[2] : NULL);
     signal(SIGALRM, storm_hangs);
     for (int i = 0; i < 3; i++) {
         uint64_t random = seed + worker_counts[i];
-        uint64_t end = janus_now_ns() + (uint64_t)(seconds * 1e9);
+        uint64_t end = storm_end(seconds);
         for (uint64_t number = 0; storm_again(number, end); number++) {
-            alarm(WATCHDOG_SECONDS);
+            alarm(STORM_PATIENCE_S);
             one_round(worker_counts[i], &random);
         }
         printf("# %u workers: %ld started, %ld refused, at most %ld alive\n", worker_counts[i],

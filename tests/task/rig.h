@@ -31,7 +31,13 @@ static const uint64_t rig_patience = UINT64_C(300) * 1000 * 1000000;
 #ifndef RIG_TURN_NS
 #define RIG_TURN_NS (3600 * JANUS_SECONDS)
 #endif
-static const uint64_t rig_turn_ns = RIG_TURN_NS;
+
+/* This holds for every scheduler with options, also for the scheduler of a janus_run. A test may
+ * still set turn_ns. */
+#pragma GCC diagnostic ignored "-Woverride-init"
+#undef JANUS_SCHEDULER_OPTIONS
+#define JANUS_SCHEDULER_OPTIONS(...)                                                               \
+    JANUS_OPTIONS_(janus_scheduler_options, .turn_ns = RIG_TURN_NS, __VA_ARGS__)
 
 /* Comes first in a test whose stack ends: ThreadSanitizer's own code runs on it, too. */
 #define RIG_OVERFLOWS()                                                                            \
@@ -78,7 +84,7 @@ static inline janus_scheduler *rig_open(const janus_scheduler_options *given)
     janus_scheduler_options options = {.struct_bytes = sizeof options};
     if (given != NULL) options = *given;
     if (options.max_tasks == 0) options.max_tasks = JANUS_UNLIMITED;
-    if (options.turn_ns == 0) options.turn_ns = rig_turn_ns;
+    if (options.turn_ns == 0) options.turn_ns = RIG_TURN_NS;
     options.quiet_panics = true; /* many panic on purpose */
     CHECK_EQ(janus_scheduler_create_with(&options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);

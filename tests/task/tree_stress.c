@@ -4,7 +4,7 @@
  * cancels from inside and from a foreign thread, deadlines, joins, sleeps, yields, panics, stack
  * overflows, blocking calls, shields, shutdown. 1, 2 and 8 workers in turn.
  *
- *     tree_stress [seconds for each number of workers [seed [workers]]]
+ *     tree_stress [CPU seconds for each number of workers [seed [workers]]]
  *
  * Every task ends exactly once and before its nursery does. Every nursery counts exactly its
  * failed children. A shielded wait is never cut short. Nothing hangs. A watchdog prints what each
@@ -27,9 +27,9 @@
 #include <unistd.h>
 
 #if JRT_ASAN || JRT_TSAN || defined(__aarch64__)
-enum { NODES = 300, WATCHDOG_SECONDS = 60 };
+enum { NODES = 300 };
 #else
-enum { NODES = 1500, WATCHDOG_SECONDS = 20 };
+enum { NODES = 1500 };
 #endif
 
 enum { SLOTS = 8, DEPTH_MAX = 5, KIDS_MAX = 5 };
@@ -476,7 +476,7 @@ static bool one_round(janus_scheduler *scheduler, uint64_t random)
     int                  used = atomic_load(&arena_used);
     memset(arena, 0, sizeof(struct node) * (size_t)(used < NODES ? used : NODES));
     atomic_store(&arena_used, 1);
-    alarm(WATCHDOG_SECONDS);
+    alarm(STORM_PATIENCE_S);
     rounds++;
     janus_status status = janus_nursery_open_in(scheduler, &root, NULL);
     MUST(status == JANUS_OK, "%d", status);
@@ -530,7 +530,7 @@ static void run(uint32_t workers, double seconds)
     uint64_t         random = seed + workers;
     uint64_t         before = rounds;
     janus_scheduler *scheduler = open_scheduler(workers, next_random(&random));
-    uint64_t         end = janus_now_ns() + (uint64_t)(seconds * 1e9);
+    uint64_t         end = storm_end(seconds);
     for (uint64_t number = 0; storm_again(number / 8, end); number++) {
         if (one_round(scheduler, next_random(&random))) continue;
         close_scheduler(scheduler);
@@ -544,7 +544,7 @@ static void run(uint32_t workers, double seconds)
 int main(int argc, char **argv)
 {
     static const uint32_t worker_counts[] = {1, 2, 8};
-    double                seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
+    double                seconds = storm_seconds(argc, argv, 0.5);
     storm_begin(argc > 2 ? argv[2] : NULL);
     uint32_t only = argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0) : 0;
     signal(SIGALRM, on_alarm);
