@@ -12,7 +12,7 @@ SEED ?= 0
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
-	@echo 'make test       run every check and every sanitizer; under fifteen minutes'
+	@echo 'make test       run every check and every sanitizer; under twelve minutes'
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'

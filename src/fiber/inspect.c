@@ -70,7 +70,8 @@ size_t janus_panic_text(const janus_panic_detail *panic, char *buffer, size_t si
     char who[32 + sizeof panic->name];
     int  length = 0;
     if (panic != NULL) put_who(panic, who, sizeof who);
-    switch (panic != NULL ? panic->kind : JANUS_PANIC_KIND_NONE) {
+    janus_panic_kind kind = panic != NULL ? panic->kind : JANUS_PANIC_KIND_NONE;
+    switch (kind) {
     case JANUS_PANIC_KIND_NONE: length = snprintf(buffer, size, "no panic"); break;
     case JANUS_PANIC_KIND_EXPLICIT:
         length = snprintf(buffer, size, "%s panicked: %s", who, panic->message);

@@ -32,10 +32,15 @@ void jrt_thread_keep_message(struct jrt_thread *thread, const char *message)
     (void)jrt_text_copy(thread->panic_message, sizeof thread->panic_message, message);
 }
 
+enum { DEAD_BYTES = 16384 }; /* of a thread's own stack: its frames are few */
+
 /* Runs at thread exit. If a later destructor resumes a fiber, the thread attaches again. */
 static void detach(void *value)
 {
     struct jrt_thread *thread = value;
+    /* The system may have left frames below this one in the middle. */
+    char *here = __builtin_frame_address(0);
+    jrt_sanitizer_unwind(here - DEAD_BYTES, here);
     jrt_demand(thread->on_exit == NULL, /* [exit-blind] in exit.c */
                "a thread ended (pthread_exit, pthread_cancel) in code without unwind tables");
     jrt_demand(thread->current == NULL, "a thread ended inside a fiber (pthread_exit?)");
