@@ -10,7 +10,7 @@ static void sovereign(uint32_t workers, janus_entry *entry)
 {
     const janus_budget plenty = janus_budget_of(1 << 30, 1 << 24, 1000, 1000, 1 << 20);
     CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .yield_interval = 512,
-                                               .turn_ns = rig_turn_ns,
+
                                                .profile = JANUS_PROFILE_SOVEREIGN,
                                                .task_budget = &plenty,
                                                .exhaustion = JANUS_EXHAUSTION_AUTO),

@@ -327,7 +327,7 @@ TEST("a scheduler's options limit handles and processes, exactly, outside of poo
 {
     for (uint32_t workers = 1; workers <= 8; workers *= 2) {
         CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_handles = 2,
-                                                   .max_processes = 1, .turn_ns = rig_turn_ns),
+                                                   .max_processes = 1),
                            count_implicit, NULL, NULL),
                  JANUS_OK);
     }
