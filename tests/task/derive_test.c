@@ -143,10 +143,10 @@ TEST("a nursery inside a nursery derives no more than the outer one has left")
 
 static janus_cap handed; /* delegated out of a nursery */
 
-static int64_t derive_and_leave(void *argument)
+/* A capability of the current task that it may delegate. */
+static janus_cap mint_own(void)
 {
-    janus_task_id    to = *(const janus_task_id *)argument;
-    janus_cap        own = {0}, out;
+    janus_cap        own = {0};
     janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
     CHECK_EQ(
         janus_cap_mint(root, 0,
@@ -154,6 +154,13 @@ static int64_t derive_and_leave(void *argument)
                                        .limits = &limits, .delegation_depth = 5),
                        &own),
         JANUS_OK);
+    return own;
+}
+
+static int64_t derive_and_leave(void *argument)
+{
+    janus_task_id to = *(const janus_task_id *)argument;
+    janus_cap     own = mint_own(), out;
     for (int i = 0; i < MOST / 2; i++) {
         out = derive_from(own);
         if (i % 3 == 0) CHECK_EQ(janus_cap_release(out), JANUS_OK);
@@ -230,15 +237,8 @@ enum { ROUNDS = 200 };
 
 static int64_t give_away(void *argument)
 {
-    struct race     *race = argument;
-    janus_cap        own = {0};
-    janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
-    CHECK_EQ(
-        janus_cap_mint(root, 0,
-                       JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
-                                       .limits = &limits, .delegation_depth = 5),
-                       &own),
-        JANUS_OK);
+    struct race *race = argument;
+    janus_cap    own = mint_own();
     CHECK_EQ(janus_cap_delegate(own, race->to, NULL, &race->cap), JANUS_OK);
     CHECK_EQ(janus_cap_release(own), JANUS_OK);
     atomic_fetch_add(&race->given, 1);
