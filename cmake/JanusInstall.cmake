@@ -2,7 +2,7 @@
 # Libraries, headers, janusrt.pc, the CMake package and the manual pages.
 include(CMakePackageConfigHelpers)
 
-install(TARGETS janusrt janusrt_static EXPORT janusrtTargets
+install(TARGETS janusrt janusrt_static janusrt_http janusrt_http_static EXPORT janusrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY include/janusrt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
@@ -35,8 +35,10 @@ else()
   set(PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-configure_file(cmake/janusrt.pc.in ${PROJECT_BINARY_DIR}/janusrt.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/janusrt.pc DESTINATION ${pc_dir})
+foreach(package janusrt janusrt-http)
+  configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${pc_dir})
+endforeach()
 
 # Manual pages: docs/man/NAME.SECTION.scd becomes NAME.SECTION.
 file(GLOB man_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/docs/man/*.scd)

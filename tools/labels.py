@@ -62,6 +62,9 @@ def named_in_statements(source):
             yield start + 1, label
 
 
+FOLDERS = ("src", "http", "include", "models", "tests", "docs", "cmd")
+
+
 class Labels:
     """What a tree says about its labels; `wrong` collects (path, line, message)."""
 
@@ -71,7 +74,7 @@ class Labels:
         self.wrong = []
         cited = {}
         for path in tidy.list_files(self.root):
-            if path.split("/")[0] not in ("src", "include", "models", "tests", "docs", "cmd"):
+            if path.split("/")[0] not in FOLDERS:
                 continue
             if path.endswith((".py", ".sh", ".txt", ".json", ".svg", ".S")):
                 continue

@@ -31,6 +31,7 @@ pc=$(find "$prefix" -name janusrt.pc)
 lib=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH="${pc%/*}"
 pkg-config --validate janusrt
+pkg-config --validate janusrt-http
 
 step "every header compiles alone"
 for header in "$prefix"/include/janusrt/*.h; do
@@ -51,6 +52,13 @@ flags=$(pkg-config --static --cflags --libs janusrt)
 "$cxx" $cxx_flags "$here/program.c" -static $flags -o "$work/cxx"
 for program in c cxx; do run "$work/$program"; done
 
+step "pkg-config, the library of HTTP"
+"$cc" $c_flags "$here/program.c" $(pkg-config --cflags --libs janusrt-http) -o "$work/c"
+run env LD_LIBRARY_PATH="$lib" "$work/c"
+"$cc" $c_flags "$here/program.c" -static $(pkg-config --static --cflags --libs janusrt-http) \
+    -o "$work/c"
+run "$work/c"
+
 cmake_user() { # name, then options for cmake
     local name=$1
     shift
@@ -62,7 +70,7 @@ cmake_user() { # name, then options for cmake
             -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" "$@" &&
             cmake --build "$work/$name"
     } >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
-    for program in c_janusrt c_static cxx_janusrt cxx_static; do run "$work/$name/$program"; done
+    for program in {c,cxx}_{janusrt,static,http,http_static}; do run "$work/$name/$program"; done
 }
 cmake_user find_package -DCMAKE_PREFIX_PATH="$prefix"
 [ "$subdirectory" = "" ] || [ "${JANUSRT_MODELS-}" = long ] || exit 0

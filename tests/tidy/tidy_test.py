@@ -261,6 +261,12 @@ class Words(Tidy):
         self.clean(self.room_tree("src/plat/a.c", "p = malloc(1);\n"))
         self.clean(self.room_tree("src/fiber/a.c", "p = jrt_malloc(1);\n"))
 
+    def test_http_sees_only_itself_and_public_headers(self):
+        self.one({"http/a.c": '#include "base/wait.h"\n'},
+                 'http/a.c:2: http must not look into "base/wait.h": '
+                 "include http/... or <janusrt/...>")
+        self.clean({"http/a.c": '#include "http/a.h"\n#include <janusrt/status.h>\n'})
+
     def test_the_command_obeys_the_rules_of_the_source(self):
         self.one({"cmd/a.c": "x" * 101 + "\n"}, "cmd/a.c:2: 101 columns, limit 100")
 
