@@ -7,8 +7,9 @@ RELEASE = build/gcc-release
 
 MINUTES ?= 1
 SEED ?= 0
+SECONDS ?= 60
 
-.PHONY: help run test test-long explore bench install tidy format symbols clean
+.PHONY: help run test test-long explore fuzz bench install tidy format symbols clean
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
@@ -16,6 +17,8 @@ help:
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
+	@echo 'make fuzz       search for bytes that break the parsers of HTTP (SECONDS=60 each;'
+	@echo '                KEEP=1: keep the new inputs in tests/http/corpus.txt)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
 	@echo '                CHARTS=1: rewrite docs/bench also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
@@ -48,6 +51,14 @@ explore:
 	@{ cmake --preset gcc-release && cmake --build $(RELEASE); } >build/explore.log 2>&1 || \
 	    { cat build/explore.log; exit 1; }
 	@tools/explore.py --minutes '$(MINUTES)' --seed '$(SEED)' $(RELEASE)/tests
+
+fuzz:
+	@tools/bootstrap test
+	@mkdir -p build
+	@{ cmake --preset clang-release && cmake --build build/clang-release --target fuzzers; } \
+	    >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
+	@tools/fuzz.py build/clang-release/tests/http/fuzz --seconds '$(SECONDS)' \
+	    $(if $(filter-out 0,$(KEEP)),--keep)
 
 bench:
 	@tools/bootstrap bench

@@ -24,13 +24,25 @@ static const struct flaw flawless = {NULL, 0};
 
 static struct flaw flaw(const char *why) { return (struct flaw){why, 400}; }
 
+/* "example.org" and "localhost:8080", in few instructions. False says nothing. */
+static bool is_simple_host(const char *floor, struct jrt_http_text text)
+{
+    const char *end = text.at + text.bytes, *at = jrt_http_scan_host(floor, text.at, end);
+    if (at == end || at == text.at) return text.bytes > 0 && at == end;
+    if (*at != ':' || end - at > 5) return false; /* a port of four digits is below 65536 */
+    while (++at < end)
+        if (!jrt_http_is_digit(*at)) return false;
+    return true;
+}
+
 static struct flaw judge_host(struct jrt_http_head *head, const char *floor,
                               struct jrt_http_part part)
 {
     struct jrt_http_text value = jrt_http_text_of(floor, part);
     if (head->kind != JRT_HTTP_REQUEST) return flawless; /* in an answer it means nothing */
     if (second(head, JRT_HTTP_SEEN_HOST)) return flaw("Host came twice");
-    if (!jrt_http_is_authority(value)) return flaw("Host is not a host");
+    if (!is_simple_host(floor, value) && !jrt_http_is_authority(value))
+        return flaw("Host is not a host");
     if ((head->seen & JRT_HTTP_SEEN_ABSOLUTE) == 0)
         head->host = part;
     else if (!jrt_http_same(jrt_http_text_of(floor, head->host), value))
@@ -170,8 +182,9 @@ static bool is_plain(const struct jrt_http_head *head, size_t name_bytes)
 }
 
 /* Which byte may not stand where a field's name is expected to end. */
-static const char *bad_name(struct jrt_http_head *head, const struct jrt_http_line *line,
-                            const char *stop)
+__attribute__((noinline, cold)) static const char *bad_name(struct jrt_http_head       *head,
+                                                            const struct jrt_http_line *line,
+                                                            const char                 *stop)
 {
     if (stop == line->start && jrt_http_is_space(*stop))
         return jrt_http_fail(head, line, stop, 400, "a line of the head begins with a space");

@@ -52,8 +52,9 @@ static const char *line_end(struct jrt_http_head *head, const struct jrt_http_li
 }
 
 /* "HTTP/1.1" or "HTTP/1.0"; `at` may be line->end. */
-static const char *version(struct jrt_http_head *head, const struct jrt_http_line *line,
-                           const char *at)
+__attribute__((noinline, cold)) static const char *version(struct jrt_http_head       *head,
+                                                           const struct jrt_http_line *line,
+                                                           const char                 *at)
 {
     if (is_at(line, at, "HTTP/1.1", 8)) {
         head->minor = 1;
@@ -162,8 +163,9 @@ static int scheme_bytes(const struct jrt_http_line *line, const char *at)
 }
 
 /* "http://host/path". If there is no path, it is "/": the second slash of the scheme stands in. */
-static const char *absolute_form(struct jrt_http_head *head, const struct jrt_http_line *line,
-                                 const char *at)
+__attribute__((noinline, cold)) static const char *absolute_form(struct jrt_http_head       *head,
+                                                                 const struct jrt_http_line *line,
+                                                                 const char                 *at)
 {
     int bytes = scheme_bytes(line, at);
     if (bytes < 0) return jrt_http_cut(head, line);
@@ -230,7 +232,8 @@ static const char *request_line(struct jrt_http_head *head, const struct jrt_htt
 }
 
 /* "HTTP/1.1 200 OK" */
-static const char *status_line(struct jrt_http_head *head, const struct jrt_http_line *line)
+__attribute__((noinline)) static const char *status_line(struct jrt_http_head       *head,
+                                                         const struct jrt_http_line *line)
 {
     const char *at = version(head, line, line->start);
     if (at == NULL) return NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the end of a run of bytes, one byte at a time. Every port has these three functions. They
+ * Finds the end of a run of bytes, one byte at a time. Every port has these four functions. They
  * read bytes from `floor` to `end` and nothing else; `at` lies between the two.
  */
 #ifndef JANUSRT_HTTP_SCAN_PLAIN_H
@@ -35,6 +35,13 @@ static inline const char *jrt_http_scan_target(const char *floor, const char *at
     (void)floor;
     while (at < end && (jrt_http_is(*at, JRT_HTTP_COMMON) || *at == '/')) at++;
     return at;
+}
+
+/* A byte at or before the first byte that is not JRT_HTTP_COMMON, or `end`. */
+static inline const char *jrt_http_scan_host(const char *floor, const char *at, const char *end)
+{
+    (void)floor;
+    return jrt_http_scan_plain(at, end, JRT_HTTP_COMMON);
 }
 #endif
 

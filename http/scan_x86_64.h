@@ -45,6 +45,13 @@ static inline unsigned scan_stops_name(__m128i bytes)
     return (unsigned)_mm_movemask_epi8(common) ^ 0xffffu;
 }
 
+static inline unsigned scan_stops_host(__m128i bytes)
+{
+    __m128i common = _mm_or_si128(scan_letter(bytes), scan_range(bytes, '0', '9'));
+    common = _mm_or_si128(common, scan_range(bytes, '-', '.'));
+    return (unsigned)_mm_movemask_epi8(common) ^ 0xffffu;
+}
+
 /* A slash stands between . and 0, so one range has all but letters, _ and ~. */
 static inline unsigned scan_stops_target(__m128i bytes)
 {
@@ -87,6 +94,16 @@ static inline const char *jrt_http_scan_target(const char *floor, const char *at
         if (stops != 0) return at + __builtin_ctz(stops);
     }
     if (end - floor >= 16) return scan_first(SCAN_LAST(scan_stops_target, at, end), at, end);
+    return at;
+}
+
+static inline const char *jrt_http_scan_host(const char *floor, const char *at, const char *end)
+{
+    for (; end - at >= 16; at += 16) {
+        unsigned stops = scan_stops_host(scan_load(at));
+        if (stops != 0) return at + __builtin_ctz(stops);
+    }
+    if (end - floor >= 16) return scan_first(SCAN_LAST(scan_stops_host, at, end), at, end);
     return at;
 }
 

@@ -18,6 +18,8 @@
  * scheduler of its own, with one worker. Only the instructions of the walking thread count, because
  * the work of other threads at their start and end varies.
  */
+#include "cost_http.h"
+
 #include "fiber/ctx.h"
 
 #include <janusrt/janus.h>
@@ -496,6 +498,9 @@ static const struct path {
     {"mutex", walk_mutex, SMALL, LARGE, false, NULL},
     {"cap", walk_cap, SMALL, LARGE, false, NULL},
     {"terms", walk_terms, SMALL, LARGE, false, NULL},
+    {"head", walk_small_head, SMALL, LARGE, true, NULL},
+    {"longhead", walk_large_head, SMALL, LARGE, true, NULL},
+    {"chunk", walk_chunk, SMALL, LARGE, true, NULL},
 };
 
 enum { PATHS = sizeof paths / sizeof paths[0] };
