@@ -9,7 +9,7 @@ MINUTES ?= 1
 SEED ?= 0
 SECONDS ?= 60
 
-.PHONY: help run test test-long explore fuzz bench install tidy format symbols clean
+.PHONY: help run test test-long explore fuzz garden bench install tidy format symbols clean
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
@@ -19,6 +19,7 @@ help:
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
 	@echo 'make fuzz       search for bytes that break the parsers of HTTP (SECONDS=60 each;'
 	@echo '                KEEP=1: keep the new inputs in tests/http/corpus.txt)'
+	@echo 'make garden     send nasty requests to packaged servers, rewrite docs/http/garden.md'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
 	@echo '                CHARTS=1: rewrite docs/bench also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
@@ -27,7 +28,7 @@ help:
 	@echo 'make symbols    rewrite tests/abi/exported-symbols.txt from the library'
 	@echo 'make clean      remove build/'
 	@echo
-	@echo 'run, test, bench and install first ask tools/bootstrap for missing packages.'
+	@echo 'run, test, bench, garden and install first ask tools/bootstrap for missing packages.'
 
 run:
 	@tools/bootstrap run
@@ -59,6 +60,10 @@ fuzz:
 	    >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
 	@tools/fuzz.py build/clang-release/tests/http/fuzz --seconds '$(SECONDS)' \
 	    $(if $(filter-out 0,$(KEEP)),--keep)
+
+garden:
+	@tools/bootstrap garden
+	@tools/garden.py docs/http/garden.md
 
 bench:
 	@tools/bootstrap bench

@@ -18,7 +18,7 @@ import sys
 WORDS_MAX = 25
 COUNTS = "tools/prose.txt"
 FOLDERS = {"": ".md", "docs": ".md", "docs/guide": ".md", "docs/decisions": ".md",
-           "docs/man": ".scd", "include/janusrt": ".h", "examples": ".c"}
+           "docs/http": ".md", "docs/man": ".scd", "include/janusrt": ".h", "examples": ".c"}
 TREES = ["src", "http", "cmd", "bench", "tests"]  # all their C files
 GENERATED = {"CHANGELOG.md", "docs/conformance.md", "docs/costs.md"}  # the first is history
 
