@@ -9,8 +9,8 @@
  */
 #include "io/io.h"
 
+#include "host/file.h"
 #include "means/call.h"
-#include "plat/file.h"
 
 #include <errno.h>
 

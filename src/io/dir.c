@@ -10,8 +10,8 @@
 #include "io/file.h"
 
 #include "base/options.h"
+#include "host/file.h"
 #include "means/call.h"
-#include "plat/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -17,8 +17,8 @@
 #include "io/file.h"
 
 #include "base/options.h"
+#include "host/file.h"
 #include "means/call.h"
-#include "plat/file.h"
 
 #include <errno.h>
 #include <string.h>

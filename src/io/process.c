@@ -5,14 +5,14 @@
  * [process-held]  A handle owns a struct jrt_process. A wait asks the system whether the child has
  *   ended, and then waits for an edge of the pidfd. The answer stays in the record, so that the
  *   next wait gets it, too. Closing abandons the record: the child is killed, unless it is
- *   detached, and collected by plat/process_linux.c.
+ *   detached, and collected by host/process_linux.c.
  */
 #include "io/io.h"
 
 #include "base/options.h"
+#include "host/process.h"
 #include "means/call.h"
 #include "means/terms.h"
-#include "plat/process.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Child processes: how they end, what they get, and that nothing of them stays. */
 #include "../task/caps.h"
-#include "plat/process.h"
+#include "host/process.h"
 #include "wire.h"
 
 #include <errno.h>

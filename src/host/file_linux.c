@@ -10,7 +10,7 @@
  *   unlink, mkdir and rename have no such flag. They open the directory above the last part in the
  *   same way, and then use the last part alone, which is no path.
  */
-#include "plat/file.h"
+#include "host/file.h"
 
 #include "plat/seam.h"
 
@@ -106,7 +106,7 @@ int jrt_file_open(int dir, const char *path, int flags, uint32_t permissions)
         if (fd != -ENOSYS) return fd;
         jrt_store_relaxed(&jrt_file_walks, true); /* relaxed: as above. */
     }
-    char *copy = strdup(path);
+    char *copy = jrt_strndup(path, PATH_MAX);
     if (copy == NULL) return -ENOMEM;
     int fd = walk(dir, copy, flags, permissions);
     free(copy);
@@ -124,7 +124,7 @@ struct above {
 
 static int open_above(int dir, const char *path, struct above *out)
 {
-    *out = (struct above){.fd = -EINVAL, .path = strdup(path)};
+    *out = (struct above){.fd = -EINVAL, .path = jrt_strndup(path, PATH_MAX)};
     if (out->path == NULL) return -ENOMEM;
     size_t length = strlen(out->path);
     while (length > 1 && out->path[length - 1] == '/') out->path[--length] = '\0';
@@ -134,7 +134,7 @@ static int open_above(int dir, const char *path, struct above *out)
         out->fd = -EXDEV;
     } else if (last[0] != '\0' && strcmp(last, ".") != 0) {
         const char *above = slash == NULL ? "." : slash == out->path ? "/" : out->path;
-        out->last = strdup(last); /* the next line cuts it off */
+        out->last = jrt_strndup(last, PATH_MAX); /* the next line cuts it off */
         if (slash != NULL && slash != out->path) *slash = '\0';
         out->fd = out->last != NULL ? jrt_file_open(dir, above, DIRECTORY, 0) : -ENOMEM;
     }

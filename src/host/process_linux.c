@@ -12,9 +12,9 @@
  *
  * Locks: reaper.lock.
  */
-#include "plat/process.h"
+#include "host/process.h"
 
-#include "plat/file.h"
+#include "host/file.h"
 #include "plat/seam.h"
 
 #include <errno.h>
