@@ -80,7 +80,9 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     cold->process = plan->process;
     cold->detached = plan->detached;
     const struct jrt_worker *worker = jrt_worker_self();
-    io->home = worker != NULL && worker->seat == NULL && !plan->kept ? worker->scheduler : NULL;
+    bool                     homely = worker != NULL && worker->seat == NULL && !plan->kept;
+    /* release: the serial number, [io-home]. */
+    jrt_store_release(&io->home, homely ? worker->scheduler : NULL);
     if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_io_label(plan);
     *out = jrt_io_name(io);
     jrt_handle_opened(&cold->toll, out->opaque, end_by_name); /* no other thread knows it yet */
@@ -130,23 +132,11 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
     return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
 }
 
-static void disarm(struct jrt_io *io)
-{
-    for (int way = 0; way < JRT_READY_WAYS; way++) {
-        /* Never armed. `rings` does not tell: an old alarm may ring while a new one is armed. */
-        if (io->alarms[way].alarm.ring == NULL) continue;
-        jrt_sched_timer_disarm(io->home, &io->alarms[way].alarm.timer);
-        /* relaxed: only a call that is inside arms it. */
-        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER);
-        io->alarms[way].alarm.ring = NULL;
-    }
-}
-
 /* Nobody is inside, and nobody can enter. */
 static void finish(struct jrt_io *io)
 {
     struct jrt_io_cold *cold = io->cold;
-    disarm(io);
+    jrt_io_leave_home(io);
     jrt_poller_leave(&io->at, io->fd, io->borrowed || io->shared);
     if (cold->process != NULL) {
         jrt_io_process_end(cold);
@@ -205,10 +195,15 @@ janus_status janus_io_close(janus_io handle)
 static void end_by_name(const uint64_t name[2])
 {
     struct jrt_io *io = NULL;
-    if (jrt_io_enter((janus_io){{name[0], name[1]}}, 0, 0, &io) != JANUS_OK) return;
+    janus_io       handle = {{name[0], name[1]}};
+    if (jrt_io_enter(handle, 0, 0, &io) != JANUS_OK) {
+        jrt_io_leave_home_by_name(handle); /* another thread closes it */
+        return;
+    }
     jrt_lock(&io->cold->lock);
     bool owned = jrt_handle_is_owned(&io->cold->toll);
     bool ends = !owned && begin_closing(io);
+    if (!owned) jrt_io_leave_home(io);
     jrt_unlock(&io->cold->lock);
     if (ends) {
         jrt_ready_tell(&io->ready, JRT_READY_READ);
@@ -271,18 +266,17 @@ janus_status janus_io_take(janus_io handle)
     uint32_t     exclusive = 0;
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
     if (status != JANUS_OK) return status;
-    if (io->home != worker->scheduler) { /* alarms move to its timers: nobody may wait, [io-lazy] */
+    if (jrt_io_home(io) != worker->scheduler) { /* alarms move: nobody may wait, [io-lazy] */
         jrt_io_leave(io, exclusive);
         exclusive = all;
         status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
         if (status != JANUS_OK) return status;
     }
     jrt_lock(&io->cold->lock);
-    /* Before the move: the owner cannot end here, so its scheduler exists. */
-    if (exclusive != 0 && jrt_handle_is_owned(&io->cold->toll)) disarm(io);
+    if (exclusive != 0) jrt_io_leave_home(io); /* if the move fails, alarms are in frames */
     status = jrt_handle_move(&io->cold->toll);
-    if (status == JANUS_OK && exclusive != 0) {
-        io->home = worker->seat == NULL ? worker->scheduler : NULL;
+    if (status == JANUS_OK && exclusive != 0 && worker->seat == NULL) {
+        jrt_io_set_home(io, worker->scheduler);
     }
     jrt_unlock(&io->cold->lock);
     jrt_io_leave(io, exclusive);

@@ -71,14 +71,14 @@ struct jrt_io {
     bool              helped;                  /* helpers transfer, file.c */
     uint32_t          place;                   /* in the table; constant */
 
-    struct jrt_poller_at at; /* where it is registered */
-    _Atomic(uint64_t)    deadlines[JRT_READY_WAYS];
-    _Atomic(uint64_t)    bytes[JRT_READY_WAYS]; /* so far */
-    _Atomic(uint64_t)    serial;                /* [io-key] */
-    janus_scheduler     *home; /* its tasks may keep alarms armed; NULL: none may, [io-lazy] */
-    struct jrt_io_cold  *cold; /* owned */
-    struct jrt_io       *next_free;
-    struct jrt_io_alarm  alarms[JRT_READY_WAYS];
+    struct jrt_poller_at       at; /* where it is registered */
+    _Atomic(uint64_t)          deadlines[JRT_READY_WAYS];
+    _Atomic(uint64_t)          bytes[JRT_READY_WAYS]; /* so far */
+    _Atomic(uint64_t)          serial;                /* [io-key] */
+    _Atomic(janus_scheduler *) home; /* its tasks may keep alarms armed; NULL: none, [io-home] */
+    struct jrt_io_cold        *cold; /* owned */
+    struct jrt_io             *next_free;
+    struct jrt_io_alarm        alarms[JRT_READY_WAYS];
 } __attribute__((aligned(64)));
 
 /* The table, [io-table]. */
@@ -104,6 +104,12 @@ static inline bool jrt_io_is_none(janus_io io) { return (io.opaque[0] | io.opaqu
 
 /* The record that a handle names, if it is valid now. NULL: it is not. */
 struct jrt_io *jrt_io_of(janus_io handle);
+
+/* The place that a handle names, which may be another's by now. The handle was valid. */
+struct jrt_io *jrt_io_place_of(janus_io handle);
+
+/* Whether the place is still that of a handle that may be closed. */
+bool jrt_io_was(const struct jrt_io *io, janus_io handle);
 
 /* Reports the tasks that wait at handles, [place-list]; in waits.c. */
 void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task, const char *name),
@@ -151,6 +157,26 @@ static inline bool jrt_io_is_closing(const struct jrt_io *io)
 {
     return (jrt_load_seq_cst(&io->use) & JRT_IO_CLOSING) != 0; /* seq_cst: after the word. */
 }
+
+/* The scheduler with its alarms: home.c. */
+
+static inline janus_scheduler *jrt_io_home(const struct jrt_io *io)
+{
+    return jrt_load_relaxed(&io->home); /* relaxed: only the lock of [io-home] makes it last. */
+}
+
+/* Makes sure that an alarm rings by the deadline. The task has joined. WOULD_WAIT: one does.
+ * DEADLINE: the handle has another home now. NO_MEMORY. */
+janus_status jrt_io_arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns);
+
+/* Disarms all alarms, and takes the home away. The caller is inside, or the last user. */
+void jrt_io_leave_home(struct jrt_io *io);
+
+/* Leaves the home, if the place is still that of the handle, which is being closed. */
+void jrt_io_leave_home_by_name(janus_io handle);
+
+/* The handle has none. The caller is its only user. */
+void jrt_io_set_home(struct jrt_io *io, janus_scheduler *home);
 
 /* Waiting: wait.c. */
 

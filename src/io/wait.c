@@ -16,8 +16,8 @@
  *   not once per read. A waiter first joins the word, and then reads when the alarm rings. The
  *   alarm first writes that it rings no more, and then reads the word. So one of them sees the
  *   other.
- *   Only a handle whose owner is a task of the same scheduler keeps a timer there, because it is
- *   closed before the scheduler is. Any other wait has a timer in its frame.
+ *   Only a handle whose owner is a task of the same scheduler keeps a timer there, [io-home]. Any
+ *   other wait has a timer in its frame.
  *
  * [io-turn]  Several tasks may accept from one listener. One has the turn: it tries, and waits in
  *   the word. The others wait in a list, in the order in which they came, each in a readiness of
@@ -41,6 +41,7 @@ struct visit {
     struct jrt_io     *io; /* NULL: none */
     enum jrt_ready_way way;
     uint64_t           deadline_ns; /* of the handle, as it was before the wait */
+    bool               lazy;        /* the handle's own alarm ends the wait, [io-lazy] */
 };
 
 void jrt_io_count_wait(int more)
@@ -57,33 +58,7 @@ void jrt_io_count_wait(int more)
 
 static bool keeps_alarm(const struct jrt_io *io, const struct jrt_worker *worker)
 {
-    return io != NULL && io->home == worker->scheduler && worker->seat == NULL;
-}
-
-/* Under the timers' lock. */
-static void ring(struct jrt_alarm *alarm)
-{
-    struct jrt_io       *io = alarm->subject;
-    struct jrt_io_alarm *own = (struct jrt_io_alarm *)alarm;
-    enum jrt_ready_way way = own == &io->alarms[JRT_READY_READ] ? JRT_READY_READ : JRT_READY_WRITE;
-    jrt_store_seq_cst(&own->rings, JRT_NEVER); /* seq_cst: before the word is read, [io-lazy]. */
-    /* seq_cst: as above. */
-    if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_kick(&io->ready, way);
-}
-
-/* Makes sure that an alarm rings by the deadline. The task has joined. False: no memory. */
-static bool arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
-{
-    struct jrt_io_alarm *alarm = &io->alarms[way];
-    jrt_fence_seq_cst(); /* seq_cst: the word was written, [io-lazy]. */
-    /* seq_cst: as above. */
-    if (jrt_likely(jrt_load_seq_cst(&alarm->rings) <= deadline_ns)) return true;
-    jrt_debug_invariant("io-lazy", io->home == jrt_worker_self()->scheduler);
-    if (alarm->alarm.ring == NULL) alarm->alarm.ring = ring; /* not written while it is armed */
-    jrt_store_relaxed(&alarm->rings, deadline_ns); /* relaxed: it rings only once it is armed. */
-    if (jrt_sched_timer_arm(io->home, &alarm->alarm.timer, deadline_ns)) return true;
-    jrt_store_relaxed(&alarm->rings, JRT_NEVER); /* relaxed: as above. */
-    return false;
+    return jrt_io_home(io) == worker->scheduler && worker->seat == NULL;
 }
 
 /* Whether the handle is as it was before the wait. The waiter has joined, [ready-look]. */
@@ -99,10 +74,9 @@ static janus_status prepare(struct visit *visit)
     struct jrt_io *io = visit->io;
     if (io == NULL) return JANUS_WOULD_WAIT;
     if (jrt_unlikely(!is_unchanged(visit) || !jrt_poller_has(&io->at))) return JANUS_DEADLINE;
-    if (visit->deadline_ns == JRT_NEVER || !keeps_alarm(io, jrt_worker_self())) {
-        return JANUS_WOULD_WAIT;
-    }
-    return arm(io, visit->way, visit->deadline_ns) ? JANUS_WOULD_WAIT : JANUS_NO_MEMORY;
+    if (visit->deadline_ns == JRT_NEVER || !visit->lazy) return JANUS_WOULD_WAIT;
+    jrt_debug_invariant("io-lazy", visit->waiting.deadline_ns == JRT_NEVER);
+    return jrt_io_arm(io, visit->way, visit->deadline_ns);
 }
 
 static janus_status join(struct jrt_waiting *waiting, struct jrt_task *task)
@@ -201,7 +175,8 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
             if (status == JANUS_OK) io->drained[way] = JRT_IO_EMPTY;
         }
         if (status != JANUS_OK) return status;
-        if (!keeps_alarm(io, worker)) visit.waiting.deadline_ns = deadline;
+        visit.lazy = keeps_alarm(io, worker);
+        if (!visit.lazy) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);
     }
     if (jrt_unlikely(jrt_io_is_closing(io)))
