@@ -260,8 +260,10 @@ janus_status jrt_io_error(int error);
 janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect_options *options,
                                     janus_io *out);
 
-/* Accepts and transfers that find no descriptor wait for one, [io-descriptors]. */
+/* Accepts that find no descriptor wait for one, [io-descriptors]. The caller has entered, and has
+ * the turn. OK: try again. *out_told: one was freed for this caller. If the caller does not use it,
+ * it reports it again. */
 void         jrt_io_descriptor_freed(void);
-janus_status jrt_io_await_descriptor(uint64_t deadline_ns);
+janus_status jrt_io_await_descriptor(struct jrt_io *io, bool *out_told);
 
 #endif

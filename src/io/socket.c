@@ -77,29 +77,45 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
 
 /* Accepting. */
 
-/* Waits for a connection and takes it. The caller has the turn. */
-static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_address *out_peer)
+static bool lacks_descriptor(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+}
+
+/* As accept_next. *told: a descriptor was freed for this call, which has not used it. */
+static janus_status try_and_wait(struct jrt_io *listener, int *out_fd, janus_address *out_peer,
+                                 bool *told)
 {
     const enum jrt_ready_way way = JRT_READY_READ;
     for (;;) {
         (void)jrt_ready_take(&listener->ready, way); /* [ready-try] */
         int fd = jrt_net()->accept(listener->fd, out_peer);
         if (fd >= 0) {
+            *told = false;
             *out_fd = fd;
             return JANUS_OK;
         }
-        janus_status status = JANUS_OK;
-        if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
-            uint64_t deadline = jrt_load_acquire(&listener->deadlines[way]); /* acquire: wait.c. */
-            if (jrt_io_is_closing(listener)) return JANUS_CLOSED;
-            status = jrt_io_await_descriptor(deadline); /* [io-descriptors] */
+        janus_status status;
+        if (lacks_descriptor(fd)) {
+            status = jrt_io_await_descriptor(listener, told);
         } else if (fd == -EAGAIN) {
+            if (*told) jrt_io_descriptor_freed();
+            *told = false;
             status = jrt_io_await(listener, way, JRT_WAIT_ACCEPT);
         } else {
             return jrt_io_is_closing(listener) ? JANUS_CLOSED : jrt_io_error(fd);
         }
         if (status != JANUS_OK) return status;
     }
+}
+
+/* Waits for a connection and takes it. The caller has the turn. */
+static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_address *out_peer)
+{
+    bool         told = false;
+    janus_status status = try_and_wait(listener, out_fd, out_peer, &told);
+    if (jrt_unlikely(told)) jrt_io_descriptor_freed(); /* it is for the next one */
+    return status;
 }
 
 static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *out_peer)

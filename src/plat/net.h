@@ -41,7 +41,7 @@ struct jrt_set {
 /* Ends the sleep of a thread in wait_one. */
 struct jrt_net_bell {
     int               fd;   /* eventfd; -1: none */
-    _Atomic(uint32_t) rung; /* in a world: futex */
+    _Atomic(uint32_t) rung; /* without one: futex */
 };
 
 /* Options of a socket. */
