@@ -129,7 +129,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_read(janus_io io, void *to, size
  * Yields:  as janus_io_read.
  * Owns:    as janus_io_read.
  * Cost:    as janus_io_read, for each transfer.
- * Errors:  as janus_io_read. On any error *out_got bytes were read. CLOSED: fewer came.
+ * Errors:  as janus_io_read. On any error *out_got bytes were read; out_got may be NULL. CLOSED:
+ *          fewer came.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_read_full(janus_io io, void *to, size_t count,
                                                           size_t *out_got);

@@ -146,14 +146,15 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
 /*
  * Serves every connection of a listener with a task that owns it, until the listener is closed or
  * the calling task is cancelled. `entry` gets a pointer to the janus_io of its connection, which is
- * valid while it runs. When the nursery has no room, connections wait in the backlog.
+ * valid while it runs. When the nursery has no room, connections wait in the backlog. A connection
+ * that fails does not end the others: the nursery's policy is always WAIT_ALL.
  *
  * Context: a task. `options` are the nursery's; a limit of children waits when it is reached.
  * Yields:  always.
  * Owns:    the connections are the children's.
  * Cost:    1 op and 1 syscall for each connection, and a spawn.
  * Errors:  OK            the listener was closed, and all children have ended
- *          CHILD_FAILED  with the policy FAIL_FAST: a child failed
+ *          CHILD_FAILED  as OK, but a child has failed: its `entry` returned a negative number
  *          CANCELLED, and those of janus_accept and janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entry *entry,

@@ -307,10 +307,10 @@ int jrt_file_truncate(int fd, uint64_t bytes)
 
 int jrt_descriptor_poll(int fd, uint32_t ways, uint64_t deadline_ns)
 {
-    const short   read = POLLIN | POLLRDHUP | POLLPRI, always = POLLERR | POLLHUP;
-    struct pollfd polled = {.fd = fd};
-    if ((ways & JANUS_IO_READ) != 0) polled.events |= read;
-    if ((ways & JANUS_IO_WRITE) != 0) polled.events |= POLLOUT;
+    const short read = POLLIN | POLLRDHUP | POLLPRI, always = POLLERR | POLLHUP;
+    const int   wanted =
+        ((ways & JANUS_IO_READ) != 0 ? read : 0) | ((ways & JANUS_IO_WRITE) != 0 ? POLLOUT : 0);
+    struct pollfd polled = {.fd = fd, .events = (short)wanted};
     for (;;) {
         uint64_t        now = deadline_ns == 0 || deadline_ns == JRT_NEVER ? 0 : jrt_clock_now_ns();
         uint64_t        left = deadline_ns > now ? deadline_ns - now : 0;

@@ -77,8 +77,7 @@ static janus_status check(janus_io listener)
 
 janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nursery_options *given)
 {
-    janus_nursery_options options = {.struct_bytes = sizeof options,
-                                     .policy = JANUS_POLICY_WAIT_ALL};
+    janus_nursery_options options = {.struct_bytes = sizeof options};
     jrt_stack_check(); /* [stack-reserve] */
     if (entry == NULL) return JANUS_INVALID;
     if (given != NULL && !jrt_struct_sane(given->struct_bytes, sizeof options)) {
@@ -87,6 +86,7 @@ janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nurs
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
     options.struct_bytes = sizeof options;
     options.when_full = JANUS_WHEN_FULL_WAIT;
+    options.policy = JANUS_POLICY_WAIT_ALL; /* a connection fails alone */
     janus_status status = check(listener);
     if (status != JANUS_OK) return status;
     janus_nursery nursery;

@@ -173,14 +173,14 @@ janus_status janus_io_read_full(janus_io io, void *to, size_t count, size_t *out
     size_t       all = 0;
     janus_status status = JANUS_OK;
     jrt_stack_check(); /* [stack-reserve] */
-    if ((to == NULL && count > 0) || count > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
-    *out_got = 0;
+    if ((to == NULL && count > 0) || count > PTRDIFF_MAX) return JANUS_INVALID;
+    if (out_got != NULL) *out_got = 0;
     while (all < count && status == JANUS_OK) {
         struct iovec piece = {(char *)to + all, count - all};
         size_t       got = 0;
         status = read_once(io, &piece, 1, false, &got);
         all += got;
-        *out_got = all; /* also for a task that ends in the next call */
+        if (out_got != NULL) *out_got = all; /* also for a task that ends in the next call */
     }
     return status;
 }
