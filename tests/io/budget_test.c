@@ -3,6 +3,10 @@
 #define RIG_TURN_NS 20000 /* turns end by time: some tests are about fairness */
 #include "wire.h"
 
+#include <janusrt/file.h>
+#include <stdio.h>
+#include <unistd.h>
+
 static const janus_budget plenty = {.ops = 1000000, .memory = 1 << 20, .syscalls = 10000};
 
 /* Prices. */
@@ -71,6 +75,49 @@ static int64_t pays(void *argument)
 TEST("a transfer costs one op and one syscall, and a call without a transfer no syscall")
 {
     rig_all(pays, NULL, 3);
+}
+
+#define COSTS_ONE(call)                                                                            \
+    do {                                                                                           \
+        COST(CHECK_EQ(call, JANUS_OK));                                                            \
+        CHECK_EQ(ops, 1);                                                                          \
+        CHECK_EQ(syscalls, 1);                                                                     \
+    } while (0)
+
+static int64_t file_prices(void *argument)
+{
+    (void)argument;
+    uint64_t        ops = 0, syscalls = 0;
+    janus_io        dir, file;
+    char            path[64], byte;
+    size_t          got;
+    const uint32_t  how = JANUS_OPEN_READ | JANUS_OPEN_WRITE | JANUS_OPEN_CREATE;
+    janus_file_info info = JANUS_FILE_INFO();
+    snprintf(path, sizeof path, "janusrt_budget_test.%d", (int)getpid());
+    COSTS_ONE(janus_dir_open("/tmp",
+                             JANUS_RIGHT_FILE_READ | JANUS_RIGHT_FILE_WRITE |
+                                 JANUS_RIGHT_FILE_CREATE | JANUS_RIGHT_FILE_REMOVE,
+                             NULL, &dir));
+    COSTS_ONE(janus_file_open(dir, path, how, NULL, &file));
+    COSTS_ONE(janus_io_write(file, "abc", 3, &got));
+    COSTS_ONE(janus_file_read_at(file, 1, &byte, 1, &got));
+    CHECK_EQ(byte, 'b');
+    COSTS_ONE(janus_dir_inspect(dir, path, &info));
+    COSTS_ONE(janus_file_remove(dir, path));
+    CHECK_EQ(janus_io_close(file), JANUS_OK);
+    CHECK_EQ(janus_io_close(dir), JANUS_OK);
+    return 0;
+}
+
+static int64_t pays_files(void *argument)
+{
+    (void)argument;
+    return with_budget(file_prices, NULL, &plenty);
+}
+
+TEST("a call on a file or a directory costs one op and one syscall")
+{
+    rig_all(pays_files, NULL, 3);
 }
 
 struct waits_often {
