@@ -133,7 +133,7 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
 }
 
 /* Nobody is inside, and nobody can enter. */
-static void finish(struct jrt_io *io)
+void jrt_io_left(struct jrt_io *io)
 {
     struct jrt_io_cold *cold = io->cold;
     jrt_io_leave_home(io);
@@ -159,7 +159,7 @@ void jrt_io_leave(struct jrt_io *io, uint32_t exclusive)
     /* acq_rel: [io-use]; the last one sees what all others did. */
     uint32_t use = jrt_fetch_sub_acq_rel(&io->use, 1u | exclusive);
     jrt_debug_invariant("io-use", (use & JRT_IO_COUNT) > 0 && (use & exclusive) == exclusive);
-    if (jrt_unlikely((use & JRT_IO_CLOSING) != 0 && (use & JRT_IO_COUNT) == 1)) finish(io);
+    if (jrt_unlikely((use & JRT_IO_CLOSING) != 0 && (use & JRT_IO_COUNT) == 1)) jrt_io_left(io);
 }
 
 /* Closing. */

@@ -153,6 +153,9 @@ janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t excl
 
 void jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
+/* The last call has left a handle that is being closed: closes the descriptor. */
+void jrt_io_left(struct jrt_io *io);
+
 static inline bool jrt_io_is_closing(const struct jrt_io *io)
 {
     return (jrt_load_seq_cst(&io->use) & JRT_IO_CLOSING) != 0; /* seq_cst: after the word. */
@@ -230,6 +233,19 @@ bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
 
 /* Accepts as janus_accept. A listener that was closed is CLOSED, not STALE. In socket.c. */
 janus_status jrt_io_accept(janus_io listener, janus_io *out);
+
+/* Reading and writing: stream.c. The usual calls of tasks are in quick.c, [io-quick]. */
+
+/* Whole calls. Their arguments are not checked yet. */
+janus_status jrt_io_read_slow(janus_io handle, void *to, size_t max, size_t *out_got);
+janus_status jrt_io_write_slow(janus_io handle, const void *from, size_t count, size_t *out_done);
+
+/* Go on with a call that has paid and entered. `status` is what happened so far: OK, or how the
+ * call ends. `sent` is what one transfer did, as the system told; 0 if there was none yet. */
+janus_status jrt_io_read_on(struct jrt_io *io, void *to, size_t max, size_t *out_got,
+                            janus_status status);
+janus_status jrt_io_write_on(janus_io handle, struct jrt_io *io, const void *from, size_t count,
+                             size_t *out_done, ptrdiff_t sent);
 
 /* Paying and ending: pay.c. */
 

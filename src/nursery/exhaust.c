@@ -116,6 +116,23 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     return true;
 }
 
+bool jrt_replenish_syscalls(struct jrt_worker *worker, struct jrt_task *task)
+{
+    const janus_scheduler *scheduler = worker->scheduler;
+    const uint64_t         portion = scheduler->task_budget.syscalls;
+    struct jrt_purse      *purse = task->purse;
+    if (purse->hard || purse->asking || task->ending || worker->trace != NULL) return false;
+    if (task->nursery->terms != NULL || scheduler->exhaustion != JANUS_EXHAUSTION_AUTO)
+        return false;
+    if (portion == 0 || portion > scheduler->max_budget.syscalls) return false;
+    if (jrt_turn_is_over(worker) || !jrt_task_is_clean(task)) return false;
+    purse->left.syscalls = portion; /* it had none */
+    purse->granted.syscalls = janus_units_add(purse->granted.syscalls, portion);
+    jrt_count(&worker->stats.exhaustions);
+    jrt_count(&worker->stats.recharges);
+    return true;
+}
+
 /* The portion that a child is given at once. */
 static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
 {

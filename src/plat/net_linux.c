@@ -83,17 +83,10 @@ static void empty_bell(struct jrt_set *set)
     (void)!read(set->bell, &count, sizeof count);
 }
 
-static uint32_t what_of(uint32_t events)
-{
-    uint32_t what = 0;
-    if (events & EPOLLIN) what |= JRT_NET_READ;
-    if (events & EPOLLOUT) what |= JRT_NET_WRITE;
-    if (events & EPOLLRDHUP) what |= JRT_NET_RDHUP;
-    if (events & EPOLLHUP) what |= JRT_NET_HUP;
-    if (events & EPOLLERR) what |= JRT_NET_ERR;
-    if (events & EPOLLPRI) what |= JRT_NET_PRI;
-    return what;
-}
+/* The system's bits are ours. */
+_Static_assert((int)JRT_NET_READ == EPOLLIN && (int)JRT_NET_WRITE == EPOLLOUT, "jrt_net_what");
+_Static_assert((int)JRT_NET_RDHUP == EPOLLRDHUP && (int)JRT_NET_HUP == EPOLLHUP, "jrt_net_what");
+_Static_assert((int)JRT_NET_ERR == EPOLLERR && (int)JRT_NET_PRI == EPOLLPRI, "jrt_net_what");
 
 /* The time until a deadline. */
 static struct timespec time_until(uint64_t deadline_ns)
@@ -110,19 +103,26 @@ static int in_milliseconds(const struct timespec *time)
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
+/* As in jrt_net_receive_one. */
+static int wait_in_ms(int fd, struct epoll_event *events, int max, int ms)
+{
+    if (JRT_TSAN) return epoll_wait(fd, events, max, ms);
+    return (int)syscall(SYS_epoll_pwait, fd, events, max, ms, NULL, 0);
+}
+
 /* Kernels before 5.11 do not have it. */
 static int wait_in_set(int fd, struct epoll_event *events, int max, uint64_t deadline_ns)
 {
     static _Atomic(bool) coarse;
-    if (deadline_ns == 0) return epoll_wait(fd, events, max, 0);
-    if (deadline_ns == JRT_NEVER) return epoll_wait(fd, events, max, -1);
+    if (deadline_ns == 0) return wait_in_ms(fd, events, max, 0);
+    if (deadline_ns == JRT_NEVER) return wait_in_ms(fd, events, max, -1);
     struct timespec left = time_until(deadline_ns);
     if (!jrt_load_relaxed(&coarse)) { /* relaxed: learned again at worst. */
         int count = (int)syscall(SYS_epoll_pwait2, fd, events, max, &left, NULL, 0);
         if (count >= 0 || errno != ENOSYS) return count;
         jrt_store_relaxed(&coarse, true); /* relaxed: as above. */
     }
-    return epoll_wait(fd, events, max, in_milliseconds(&left));
+    return wait_in_ms(fd, events, max, in_milliseconds(&left));
 }
 
 /* The system's events are smaller than ours: they are read into the end of `out`, and moved to its
@@ -138,10 +138,10 @@ static int set_wait(struct jrt_set *set, struct jrt_net_event *out, int max, uin
     for (int i = 0; i < found; i++) {
         struct epoll_event event;
         memcpy(&event, raw + (size_t)i * sizeof event, sizeof event);
-        if (event.data.u64 == BELL_COOKIE) {
+        if (jrt_unlikely(event.data.u64 == BELL_COOKIE)) {
             if (deadline_ns != 0) empty_bell(set);
         } else {
-            out[count++] = (struct jrt_net_event){event.data.u64, what_of(event.events)};
+            out[count++] = (struct jrt_net_event){event.data.u64, event.events};
         }
     }
     return count;
@@ -272,27 +272,37 @@ static int close_it(int fd) { return result(close(fd)); }
 
 /* The C library's calls are cancellation points, which cost 40 instructions more. ThreadSanitizer
  * knows only those. */
-static inline ptrdiff_t receive_one(int fd, const struct iovec *to)
+
+ptrdiff_t jrt_net_receive_one(int fd, void *to, size_t max)
 {
-    if (JRT_TSAN) return recv(fd, to->iov_base, to->iov_len, MSG_DONTWAIT);
-    return syscall(SYS_recvfrom, fd, to->iov_base, to->iov_len, MSG_DONTWAIT, NULL, NULL);
+    ptrdiff_t got;
+    do {
+        got = JRT_TSAN ? recv(fd, to, max, MSG_DONTWAIT)
+                       : syscall(SYS_recvfrom, fd, to, max, MSG_DONTWAIT, NULL, NULL);
+        if (jrt_likely(got >= 0)) return got;
+    } while (errno == EINTR);
+    return -errno;
 }
 
-static inline ptrdiff_t send_one(int fd, const struct iovec *from)
+ptrdiff_t jrt_net_send_one(int fd, const void *from, size_t count)
 {
     const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-    if (JRT_TSAN) return send(fd, from->iov_base, from->iov_len, flags);
-    return syscall(SYS_sendto, fd, from->iov_base, from->iov_len, flags, NULL, 0);
+    ptrdiff_t done;
+    do {
+        done = JRT_TSAN ? send(fd, from, count, flags)
+                        : syscall(SYS_sendto, fd, from, count, flags, NULL, 0);
+        if (jrt_likely(done >= 0)) return done;
+    } while (errno == EINTR);
+    return -errno;
 }
 
 static ptrdiff_t receive(int fd, bool socket, const struct iovec *to, int count)
 {
     ptrdiff_t got;
+    if (socket && count == 1) return jrt_net_receive_one(fd, to->iov_base, to->iov_len);
     do {
         if (!socket) {
             got = preadv2(fd, to, count, -1, RWF_NOWAIT);
-        } else if (jrt_likely(count == 1)) {
-            got = receive_one(fd, to);
         } else {
             struct msghdr message = {.msg_iov = (struct iovec *)to, .msg_iovlen = (size_t)count};
             got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -341,11 +351,10 @@ static ptrdiff_t write_quietly(int fd, const struct iovec *from, int count)
 static ptrdiff_t send_it(int fd, bool socket, const struct iovec *from, int count)
 {
     ptrdiff_t done;
+    if (socket && count == 1) return jrt_net_send_one(fd, from->iov_base, from->iov_len);
     do {
         if (!socket) {
             done = write_quietly(fd, from, count);
-        } else if (jrt_likely(count == 1)) {
-            done = send_one(fd, from);
         } else {
             struct msghdr message = {.msg_iov = (struct iovec *)from, .msg_iovlen = (size_t)count};
             done = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);

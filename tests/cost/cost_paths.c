@@ -467,6 +467,9 @@ static uint64_t walk_terms(uint64_t size)
     return size;
 }
 
+/* Descriptors. */
+#include "echo.h"
+
 static const struct path {
     const char         *name;
     uint64_t            (*walk)(uint64_t size);
@@ -496,6 +499,7 @@ static const struct path {
     {"mutex", walk_mutex, SMALL, LARGE, false, NULL},
     {"cap", walk_cap, SMALL, LARGE, false, NULL},
     {"terms", walk_terms, SMALL, LARGE, false, NULL},
+    {"echo", walk_echo, SMALL_MEET, LARGE_MEET, false, NULL},
 };
 
 enum { PATHS = sizeof paths / sizeof paths[0] };

@@ -120,6 +120,41 @@ TEST("a call on a file or a directory costs one op and one syscall")
     rig_all(pays_files, NULL, 3);
 }
 
+/* More transfers than a task has syscalls without asking. Each is one byte, so that a world cannot
+ * cut it. */
+static int64_t goes_on(void *argument)
+{
+    (void)argument;
+    janus_io ends[2];
+    uint64_t portion = JANUS_DEFAULT_SYSCALLS;
+    wire_pair(ends);
+    uint64_t left = janus_budget_get_current().syscalls;
+    for (int i = 0; i < 50; i++) {
+        if (left == 0) left = portion;
+        if (i & 1) {
+            CHECK_EQ(wire_get(ends[1]), 'x');
+        } else {
+            wire_put(ends[0], "x", 1);
+        }
+        CHECK_EQ(janus_budget_get_current().syscalls, --left);
+    }
+    wire_close(ends);
+    return 0;
+}
+
+static int64_t goes_on_as_child(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, goes_on, argument), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("a task on an implicit budget gets a portion whenever it has no syscall left, and goes on")
+{
+    rig_all(goes_on_as_child, NULL, 3);
+}
+
 struct waits_often {
     janus_io ends[2];
     uint64_t ops, syscalls;
