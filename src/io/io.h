@@ -197,8 +197,9 @@ void         jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way);
 /* Waits until `deadline_ns`, or until another task tells this readiness. */
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why);
 
-/* Waits until another thread tells this readiness. No cancel ends the wait of the task. */
-void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why);
+/* Waits until another thread tells this readiness. No cancel ends the wait of the task, not even a
+ * second one. */
+void jrt_io_pause_to_end(struct jrt_ready *ready);
 
 /* Registers the descriptor where the waiting task's scheduler looks, unless it is registered. */
 janus_status jrt_io_register(struct jrt_io *io, struct jrt_worker *worker);

@@ -298,10 +298,10 @@ janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jr
     return wait_as_task(worker, &visit);
 }
 
-void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why)
+void jrt_io_pause_to_end(struct jrt_ready *ready)
 {
     struct visit visit = {
-        .waiting = {.why = why,
+        .waiting = {.why = JRT_WAIT_BLOCKING, /* no cancel and no deadlock ends such a wait */
                     .to_its_end = true,
                     .deadline_ns = JRT_NEVER,
                     .join = join,
@@ -309,7 +309,8 @@ void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why)
         .ready = ready,
         .way = JRT_READY_READ,
     };
-    (void)jrt_wait(jrt_worker_self(), &visit.waiting);
+    janus_status status = jrt_wait(jrt_worker_self(), &visit.waiting);
+    jrt_invariant("help-begun", status == JANUS_OK);
 }
 
 /* Descriptors. */
