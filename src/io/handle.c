@@ -258,28 +258,26 @@ janus_status janus_io_attenuate(janus_io handle, uint32_t rights, janus_io *out)
 
 janus_status janus_io_take(janus_io handle)
 {
-    const uint32_t     all = JRT_IO_READER | JRT_IO_WRITER;
     struct jrt_io     *io = NULL;
     struct jrt_worker *worker = jrt_worker_self();
     jrt_stack_check(); /* [stack-reserve] */
     if (worker == NULL) return JANUS_STATE;
-    uint32_t     exclusive = 0;
-    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
-    if (jrt_io_home(io) != worker->scheduler) { /* alarms move: nobody may wait, [io-lazy] */
-        jrt_io_leave(io, exclusive);
-        exclusive = all;
-        status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
-        if (status != JANUS_OK) return status;
-    }
     jrt_lock(&io->cold->lock);
-    if (exclusive != 0) jrt_io_leave_home(io); /* if the move fails, alarms are in frames */
+    bool moves = jrt_io_home(io) != worker->scheduler; /* under the lock: others may take it, too */
+    if (moves) jrt_io_leave_home(io);                  /* if the move fails, alarms are in frames */
     status = jrt_handle_move(&io->cold->toll);
-    if (status == JANUS_OK && exclusive != 0 && worker->seat == NULL) {
+    if (status == JANUS_OK && moves && worker->seat == NULL) {
         jrt_io_set_home(io, worker->scheduler);
     }
     jrt_unlock(&io->cold->lock);
-    jrt_io_leave(io, exclusive);
+    if (moves) { /* tasks that wait there may have lost their alarm, and look again, [io-lazy] */
+        jrt_fence_seq_cst(); /* seq_cst: the alarm is written before the word is read. */
+        jrt_ready_kick(&io->ready, JRT_READY_READ);
+        jrt_ready_kick(&io->ready, JRT_READY_WRITE);
+    }
+    jrt_io_leave(io, 0);
     return status;
 }
 

@@ -162,3 +162,66 @@ TEST("others close, read or take a handle while its owner and the owner's schedu
     for (int round = 0; round < rounds; round++) race(other, round);
     CHECK_EQ(janus_scheduler_destroy(other), JANUS_OK);
 }
+
+/* A listener that changes hands while a task waits there. */
+
+struct listener {
+    janus_io   io;
+    atomic_int waits, told, taken;
+};
+
+static int64_t accept_in_vain(void *argument)
+{
+    struct listener *self = argument;
+    janus_io         made;
+    CHECK_EQ(janus_accept(self->io, &made, NULL), JANUS_DEADLINE);
+    atomic_store(&self->told, 1);
+    return 0;
+}
+
+static int64_t own_listener(void *argument)
+{
+    struct listener *self = argument;
+    janus_address    at;
+    janus_status     status;
+    self->io = wire_listen(&at);
+    CHECK_EQ(janus_io_set_deadline(self->io, JANUS_IO_READ, janus_now_ns() + 100 * rig_ms),
+             JANUS_OK);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, accept_in_vain, self), JANUS_OK);
+        wire_await_waiter(self->io, JANUS_IO_READ);
+        atomic_store(&self->waits, 1);
+        CHECK(rig_wait(&self->taken));
+    }
+    CHECK_EQ(status, JANUS_OK);
+    return 0;
+}
+
+static int64_t take_listener(void *argument)
+{
+    struct listener *self = argument;
+    CHECK(rig_wait(&self->waits));
+    CHECK_EQ(janus_io_take(self->io), JANUS_OK);
+    atomic_store(&self->taken, 1);
+    CHECK(rig_wait(&self->told)); /* the deadline that was set before */
+    return 0;
+}
+
+TEST("the deadline of a waiting accept survives that another scheduler takes the listener")
+{
+    for (int i = 0; i < 5; i++) {
+        struct listener  self = {.waits = 0};
+        janus_scheduler *home = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+        janus_scheduler *other = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+        janus_nursery    root, guests;
+        CHECK_EQ(janus_nursery_open_in(home, &root, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_open_in(other, &guests, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&root, own_listener, &self), JANUS_OK);
+        CHECK_EQ(janus_spawn(&guests, take_listener, &self), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&guests, NULL), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(home), JANUS_OK);
+        CHECK_EQ(janus_scheduler_destroy(other), JANUS_OK);
+    }
+}
