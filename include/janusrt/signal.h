@@ -84,11 +84,12 @@ JANUS_NODISCARD JANUS_API janus_status janus_signal_wait_next(int number, uint64
  * Undoes one janus_signal_catch. After the last one the signal has its old effect again, unless the
  * program has installed a handler meanwhile. Signals that were sent before do not have it.
  *
- * Context: anyone, any thread.
+ * Context: anyone with the right process.signal. It ends no wait of another task.
  * Yields:  only if the turn is over.
  * Owns:    returns what janus_signal_catch took.
  * Cost:    some system calls.
- * Errors:  STATE  nobody catches it; INVALID
+ * Errors:  STATE  nobody has caught it so
+ *          INVALID, NO_PROCESS_CAP as janus_signal_wait
  */
 JANUS_API janus_status janus_signal_release(int number);
 
