@@ -9,6 +9,11 @@
  *   RWF_NOSIGNAL. On older ones the signal is blocked around the write, and taken if it came.
  *   Workers block it anyway, [thread-mask].
  *
+ * [net-nowait]  Pipes of kernels before 6.4, named pipes, and pipes that somebody has spliced, know
+ *   no RWF_NOWAIT. If such a pipe is non-blocking, a plain call does the same. Otherwise the call
+ *   polls first, and writes no more than a pipe takes that has room. Only another process that
+ *   takes the bytes, or the room, in between can then make it wait.
+ *
  * A set is an epoll set and an eventfd in it. The system reports each edge once. The eventfd is
  * level-triggered: a ring that comes before the wait ends it, too. Only a thread that sleeps in
  * the set empties the eventfd. Otherwise a thread that looks in the sleeper's stead would take the
@@ -20,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -296,13 +302,32 @@ ptrdiff_t jrt_net_send_one(int fd, const void *from, size_t count)
     return -errno;
 }
 
+/* Whether a plain call on a pipe returns at once, [net-nowait]. */
+static bool is_prompt(int fd, short events, bool *out_blocks)
+{
+    struct pollfd polled = {.fd = fd, .events = events};
+    *out_blocks = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+    jrt_debug_invariant("net-nowait", fd >= 0 && (events & (POLLIN | POLLOUT)) != 0);
+    return !*out_blocks || poll(&polled, 1, 0) != 0;
+}
+
+static ptrdiff_t read_pipe(int fd, const struct iovec *to, int count)
+{
+    bool      blocks;
+    ptrdiff_t got = preadv2(fd, to, count, -1, RWF_NOWAIT);
+    if (jrt_likely(got >= 0 || errno != EOPNOTSUPP)) return got;
+    if (is_prompt(fd, POLLIN, &blocks)) return readv(fd, to, count);
+    errno = EAGAIN;
+    return -1;
+}
+
 static ptrdiff_t receive(int fd, bool socket, const struct iovec *to, int count)
 {
     ptrdiff_t got;
     if (socket && count == 1) return jrt_net_receive_one(fd, to->iov_base, to->iov_len);
     do {
         if (!socket) {
-            got = preadv2(fd, to, count, -1, RWF_NOWAIT);
+            got = read_pipe(fd, to, count);
         } else {
             struct msghdr message = {.msg_iov = (struct iovec *)to, .msg_iovlen = (size_t)count};
             got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -312,7 +337,7 @@ static ptrdiff_t receive(int fd, bool socket, const struct iovec *to, int count)
 }
 
 /* Writes without a signal where the kernel cannot, [net-pipe]. */
-static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
+static ptrdiff_t write_masked(int fd, const struct iovec *from, int count, int flags)
 {
     sigset_t        mask, before, pending;
     struct timespec none = {0};
@@ -321,7 +346,7 @@ static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
     sigpending(&pending);
     bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &mask, &before);
-    ptrdiff_t done = pwritev2(fd, from, count, -1, RWF_NOWAIT);
+    ptrdiff_t done = pwritev2(fd, from, count, -1, flags);
     int       error = errno;
     if (done < 0 && error == EPIPE && !was_pending) {
         while (sigtimedwait(&mask, NULL, &none) < 0 && errno == EINTR) continue;
@@ -333,19 +358,31 @@ static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
     return done;
 }
 
+/* A write to a pipe without RWF_NOWAIT, [net-nowait]. */
+static ptrdiff_t write_plainly(int fd, const struct iovec *from, int count)
+{
+    bool blocks;
+    if (!is_prompt(fd, POLLOUT, &blocks)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (!blocks) return write_masked(fd, from, count, 0);
+    struct iovec some = {from->iov_base, from->iov_len < PIPE_BUF ? from->iov_len : PIPE_BUF};
+    return write_masked(fd, &some, 1, 0);
+}
+
 static ptrdiff_t write_quietly(int fd, const struct iovec *from, int count)
 {
     static _Atomic(bool) masked;
     if (!jrt_load_relaxed(&masked)) { /* relaxed: learned again at worst. */
         ptrdiff_t done = pwritev2(fd, from, count, -1, RWF_NOWAIT | RWF_NOSIGNAL_);
         if (done >= 0 || (errno != EOPNOTSUPP && errno != EINVAL)) return done;
-        done = write_masked(fd, from, count);
-        if (done >= 0 || (errno != EOPNOTSUPP && errno != EINVAL)) {
-            jrt_store_relaxed(&masked, true); /* relaxed: as above. */
-        }
-        return done;
     }
-    return write_masked(fd, from, count);
+    ptrdiff_t done = write_masked(fd, from, count, RWF_NOWAIT);
+    if (done < 0 && errno == EOPNOTSUPP) return write_plainly(fd, from, count);
+    /* relaxed: as above. */
+    if (done >= 0 || errno != EINVAL) jrt_store_relaxed(&masked, true);
+    return done;
 }
 
 static ptrdiff_t send_it(int fd, bool socket, const struct iovec *from, int count)
