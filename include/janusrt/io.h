@@ -105,7 +105,8 @@ typedef struct janus_io_info {
 JANUS_BEGIN_DECLS
 
 /*
- * Reads what is there, at least one byte and at most `max`. Waits if there is nothing.
+ * Reads what is there, at least one byte and at most `max`. Waits if there is nothing. Of a
+ * datagram socket it reads one datagram, which may have no bytes.
  *
  * Context: a task, or a plain thread, which blocks.
  * Yields:  if nothing is there, or the turn is over.

@@ -337,6 +337,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_send_handle(janus_io io, janus_i
  * Cost:    as janus_io_read.
  * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
  *          STATE        the other end sent a byte without a handle; the byte is gone
+ *          INVALID      it sent a listener that blocks, which is closed
  *          HANDLE_LIMIT, and those of janus_io_read
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_receive_handle(janus_io                io,

@@ -75,7 +75,7 @@ static janus_status transfer(struct jrt_io *io, struct datagram *datagram)
     enum jrt_ready_way way = datagram->way;
     enum jrt_wait      why = way == JRT_READY_READ ? JRT_WAIT_READ : JRT_WAIT_WRITE;
     for (;;) {
-        (void)jrt_ready_take(&io->ready, way); /* [ready-try] */
+        jrt_io_take_note(io, way);
         datagram->done =
             way == JRT_READY_READ
                 ? jrt_net()->receive_from(io->fd, &datagram->piece, &datagram->from, &datagram->cut)
@@ -85,6 +85,17 @@ static janus_status transfer(struct jrt_io *io, struct datagram *datagram)
         janus_status status = jrt_io_await(io, way, why);
         if (status != JANUS_OK) return status;
     }
+}
+
+/* Transfers, unless a call such as janus_io_read has the socket for itself. One word has room for
+ * one waiter. */
+static janus_status transfer_alone(struct jrt_io *io, struct datagram *datagram)
+{
+    uint32_t exclusive = datagram->way == JRT_READY_READ ? JRT_IO_READER : JRT_IO_WRITER;
+    if (!jrt_io_claim(io, exclusive)) return JANUS_STATE;
+    janus_status status = transfer(io, datagram);
+    jrt_io_unclaim(io, exclusive);
+    return status;
 }
 
 static janus_status transfer_in_turn(janus_io handle, struct datagram *datagram)
@@ -99,7 +110,7 @@ static janus_status transfer_in_turn(janus_io handle, struct datagram *datagram)
         bool          fits = io->kind == JANUS_IO_KIND_DATAGRAM;
         status = fits ? jrt_io_turn_take(io, datagram->way, why) : JANUS_STATE;
         if (status == JANUS_OK) {
-            status = transfer(io, datagram);
+            status = transfer_alone(io, datagram);
             jrt_io_turn_pass(io, datagram->way);
         }
         if (status != JANUS_OK && status != JANUS_CANCELLED && jrt_io_is_closing(io)) {

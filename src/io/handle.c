@@ -54,6 +54,7 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     io->borrowed = plan->borrowed;
     io->shared = plan->shared;
     io->helped = plan->helped;
+    io->local = plan->local;
     jrt_store_relaxed(&io->at.poller, NULL); /* relaxed: as above. */
     jrt_store_relaxed(&io->use, 0u);         /* relaxed: as above. */
 }
@@ -95,6 +96,7 @@ void jrt_io_classify(struct jrt_io_plan *plan)
     plan->socket = plan->kind == JANUS_IO_KIND_STREAM || plan->kind == JANUS_IO_KIND_LISTENER ||
                    plan->kind == JANUS_IO_KIND_DATAGRAM;
     plan->helped = !plan->socket && plan->kind != JANUS_IO_KIND_PIPE; /* [file-polled] */
+    plan->local = plan->socket && jrt_unix_is(plan->fd);
 }
 
 /* Using. */
@@ -160,6 +162,22 @@ void jrt_io_leave(struct jrt_io *io, uint32_t exclusive)
     uint32_t use = jrt_fetch_sub_acq_rel(&io->use, 1u | exclusive);
     jrt_debug_invariant("io-use", (use & JRT_IO_COUNT) > 0 && (use & exclusive) == exclusive);
     if (jrt_unlikely((use & JRT_IO_CLOSING) != 0 && (use & JRT_IO_COUNT) == 1)) jrt_io_left(io);
+}
+
+bool jrt_io_claim(struct jrt_io *io, uint32_t exclusive)
+{
+    uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
+    do {
+        if ((use & exclusive) != 0) return false;
+        /* acq_rel: [io-use], what the last caller wrote. */
+    } while (!jrt_cas_acq_rel(&io->use, &use, use | exclusive));
+    return true;
+}
+
+void jrt_io_unclaim(struct jrt_io *io, uint32_t exclusive)
+{
+    uint32_t use = jrt_fetch_sub_acq_rel(&io->use, exclusive); /* acq_rel: as jrt_io_leave. */
+    jrt_debug_invariant("io-use", (use & exclusive) == exclusive);
 }
 
 /* Closing. */

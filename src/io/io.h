@@ -69,7 +69,8 @@ struct jrt_io {
     bool              shared;                  /* others may have it open */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
     bool              helped;                  /* helpers transfer, file.c */
-    uint32_t          place;                   /* in the table; constant */
+    bool              local; /* a real Unix stream or its listener, [io-drained] */
+    uint32_t          place; /* in the table; constant */
 
     struct jrt_poller_at       at; /* where it is registered */
     _Atomic(uint64_t)          deadlines[JRT_READY_WAYS];
@@ -121,7 +122,7 @@ void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task,
 struct jrt_io_plan {
     janus_io_kind kind;
     int           fd;
-    bool          socket, borrowed, shared, helped;
+    bool          socket, borrowed, shared, helped, local;
     uint32_t      rights; /* 0: those of the kind */
     uint32_t      may;    /* JANUS_RIGHT_FILE_ bits of a directory; 0: as its rights, [dir-may] */
     bool          kept;
@@ -155,6 +156,10 @@ void jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
 /* The last call has left a handle that is being closed: closes the descriptor. */
 void jrt_io_left(struct jrt_io *io);
+
+/* A call that is inside becomes the reader or the writer. False: there is one. */
+bool jrt_io_claim(struct jrt_io *io, uint32_t exclusive);
+void jrt_io_unclaim(struct jrt_io *io, uint32_t exclusive);
 
 static inline bool jrt_io_is_closing(const struct jrt_io *io)
 {
@@ -231,6 +236,14 @@ uint32_t jrt_dir_may(uint32_t rights);
 
 /* Whether a try is worth it; otherwise the caller waits first, [io-drained]. */
 bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
+
+/* Takes a note before a try, [ready-try]. Nobody else reads, or writes, there.
+ * The note may have told of more than the try takes, [io-drained]. */
+static inline void jrt_io_take_note(struct jrt_io *io, enum jrt_ready_way way)
+{
+    (void)jrt_ready_take(&io->ready, way);
+    io->drained[way] = JRT_IO_UNKNOWN;
+}
 
 /* Accepts as janus_accept. A listener that was closed is CLOSED, not STALE. In socket.c. */
 janus_status jrt_io_accept(janus_io listener, janus_io *out);

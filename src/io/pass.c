@@ -6,6 +6,7 @@
  * narrowed handle arrives narrowed. The receiver needs no right, but a place for a handle.
  */
 #include "base/options.h"
+#include "host/file.h"
 #include "io/io.h"
 #include "means/call.h"
 #include "plat/net_unix.h"
@@ -48,7 +49,7 @@ static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32
     if (widens || passed->cold->process != NULL) return JANUS_UNAVAILABLE;
     passed->shared = true; /* see handle.c */
     for (;;) {
-        (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */
+        jrt_io_take_note(io, JRT_READY_WRITE);
         int error = jrt_unix_send(io->fd, passed->fd, (uint8_t)rights);
         if (error == 0) return JANUS_OK;
         if (error != -EAGAIN) return jrt_io_error(error);
@@ -80,7 +81,7 @@ static janus_status receive_inside(struct jrt_io *io, int *out_fd, uint8_t *out_
 {
     if (!is_unix_stream(io)) return JANUS_UNAVAILABLE;
     for (;;) {
-        (void)jrt_ready_take(&io->ready, JRT_READY_READ); /* [ready-try] */
+        jrt_io_take_note(io, JRT_READY_READ);
         int got = jrt_unix_receive(io->fd, out_fd, out_rights);
         if (got == 0) return JANUS_CLOSED;
         if (got > 0) return *out_fd >= 0 ? JANUS_OK : JANUS_STATE;
@@ -126,6 +127,11 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
     struct jrt_io_plan plan = {
         .fd = fd, .shared = true, .kept = options.kept, .name = options.name};
     jrt_io_classify(&plan);
+    if (plan.kind == JANUS_IO_KIND_LISTENER && !jrt_descriptor_is_nonblocking(fd)) {
+        jrt_handle_closed(&toll); /* as janus_io_adopt: an accept would block its worker */
+        (void)jrt_net()->close(fd);
+        return JANUS_INVALID;
+    }
     plan.rights = rights & jrt_io_rights_of(plan.kind);
     if (plan.rights == 0) plan.rights = JANUS_IO_MAY_CLOSE;
     status = jrt_io_make(&plan, &toll, out);

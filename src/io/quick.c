@@ -15,6 +15,7 @@
 #include "io/io.h"
 #include "nursery/nursery.h"
 #include "nursery/pay.h"
+#include "plat/net_unix.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/worker.h"
@@ -128,11 +129,20 @@ __attribute__((noinline)) static janus_status read_nothing(struct jrt_io *io, vo
     return jrt_io_read_on(io, to, max, out_got, status);
 }
 
+__attribute__((noinline)) static ptrdiff_t receive_local(const struct jrt_io *io, void *to,
+                                                         size_t max, bool *out_parted)
+{
+    struct iovec piece = {to, max};
+    return jrt_unix_read(io->fd, &piece, 1, out_parted);
+}
+
 static janus_status read_now(struct jrt_io *io, void *to, size_t max, size_t *out_got)
 {
-    ptrdiff_t got = jrt_net_receive_one(io->fd, to, max);
+    bool      parted = false; /* [io-drained] */
+    ptrdiff_t got = jrt_likely(!io->local) ? jrt_net_receive_one(io->fd, to, max)
+                                           : receive_local(io, to, max, &parted);
     if (jrt_unlikely(got <= 0)) return read_nothing(io, to, max, out_got, got);
-    io->drained[JRT_READY_READ] = (size_t)got < max ? JRT_IO_SHORT : JRT_IO_UNKNOWN;
+    io->drained[JRT_READY_READ] = (size_t)got < max && !parted ? JRT_IO_SHORT : JRT_IO_UNKNOWN;
     count_bytes(io, JRT_READY_READ, got);
     *out_got = (size_t)got;
     leave(io, JRT_IO_READER);

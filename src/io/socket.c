@@ -29,6 +29,13 @@ static janus_status may_open(uint32_t right, const janus_address *address, bool 
     return jrt_handle_may_open(JANUS_CAP_KIND_NET, right, &ask, kept, toll);
 }
 
+/* Whether it is a Unix socket of the system. */
+static bool is_local(int fd, const janus_address *address)
+{
+    return jrt_address_domain((janus_family)address->family) == AF_UNIX &&
+           !jrt_net_is_simulated(fd);
+}
+
 /* Listening. */
 
 static int prepare_listener(int fd, const janus_address *at, const janus_listen_options *options)
@@ -69,6 +76,7 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_LISTENER,
                                .fd = fd,
                                .socket = true,
+                               .local = is_local(fd, at),
                                .kept = options.kept,
                                .name = options.name};
     status = jrt_io_make(&plan, &toll, out);
@@ -118,7 +126,9 @@ static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_addr
     return status;
 }
 
-static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *out_peer)
+/* Fills the plan of the connection. */
+static janus_status accept_in_turn(janus_io handle, struct jrt_io_plan *plan,
+                                   janus_address *out_peer)
 {
     struct jrt_io *listener = NULL;
     janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
@@ -128,7 +138,8 @@ static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *
     } else {
         status = jrt_io_turn_take(listener, JRT_READY_READ, JRT_WAIT_ACCEPT);
         if (status == JANUS_OK) {
-            status = accept_next(listener, out_fd, out_peer);
+            plan->local = listener->local;
+            status = accept_next(listener, &plan->fd, out_peer);
             jrt_io_turn_pass(listener, JRT_READY_READ);
         }
     }
@@ -142,21 +153,20 @@ static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *
 static janus_status accept_one(janus_io listener, janus_io *out, janus_address *out_peer)
 {
     struct jrt_handle_toll toll;
-    int                    fd = -1;
+    struct jrt_io_plan     plan = {.kind = JANUS_IO_KIND_STREAM, .fd = -1, .socket = true};
     janus_status           status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     /* First the place for the handle: a connection that is taken can be kept. */
     status = may_open(0, NULL, false, &toll);
     if (status != JANUS_OK) return status;
-    status = accept_in_turn(listener, &fd, out_peer);
+    status = accept_in_turn(listener, &plan, out_peer);
     if (status != JANUS_OK) {
         jrt_handle_closed(&toll);
         jrt_io_pay_back();
         return jrt_io_end(status);
     }
-    struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM, .fd = fd, .socket = true};
     status = jrt_io_make(&plan, &toll, out);
-    return status == JANUS_OK ? status : give_up(fd, status);
+    return status == JANUS_OK ? status : give_up(plan.fd, status);
 }
 
 janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
@@ -235,6 +245,7 @@ janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM,
                                .fd = fd,
                                .socket = true,
+                               .local = is_local(fd, to),
                                .kept = options->kept,
                                .name = options->name};
     status = jrt_io_make(&plan, &toll, out);
@@ -297,6 +308,7 @@ static void plan_two(struct two *two, bool socket, const int fds[2])
             .kind = socket ? JANUS_IO_KIND_STREAM : JANUS_IO_KIND_PIPE,
             .fd = fds[i],
             .socket = socket,
+            .local = socket && !jrt_net_is_simulated(fds[i]),
             .rights = socket ? 0 : way | JANUS_IO_MAY_CLOSE,
             .kept = two->options.kept,
             .name = two->options.name,

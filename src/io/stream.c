@@ -4,6 +4,7 @@
 
 #include "io/file.h"
 #include "means/call.h"
+#include "plat/net_unix.h"
 #include "task/purse.h"
 #include "task/worker.h"
 #include "work/turn.h"
@@ -31,6 +32,14 @@ static janus_status late(const struct jrt_io *io, enum jrt_ready_way way)
     return jrt_clock_now_ns() >= deadline ? JANUS_DEADLINE : JANUS_OK;
 }
 
+/* *out_parted is set if a short read is no proof that nothing is left, [io-drained]. */
+static inline ptrdiff_t receive(const struct jrt_io *io, const struct iovec *pieces, int count,
+                                bool *out_parted)
+{
+    if (jrt_unlikely(io->local)) return jrt_unix_read(io->fd, pieces, count, out_parted);
+    return jrt_net()->receive(io->fd, io->socket, pieces, count);
+}
+
 /* Receives or sends once. The caller has entered and paid. */
 static janus_status transfer(struct jrt_io *io, enum jrt_ready_way way, const struct iovec *pieces,
                              int count, bool tries, size_t *out)
@@ -41,19 +50,23 @@ static janus_status transfer(struct jrt_io *io, enum jrt_ready_way way, const st
     while (status == JANUS_OK) {
         if (io->drained[way] == JRT_IO_UNKNOWN || jrt_io_worth_trying(io, way) ||
             (tries && !tried)) {
+            bool      parted = false;
             ptrdiff_t done = way == JRT_READY_READ
-                                 ? jrt_net()->receive(io->fd, io->socket, pieces, count)
+                                 ? receive(io, pieces, count, &parted)
                                  : jrt_net()->send(io->fd, io->socket, pieces, count);
             tried = true;
             io->drained[way] = JRT_IO_UNKNOWN;
             if (done > 0) {
                 bool is_short = (size_t)done < wanted && io->kind == JANUS_IO_KIND_STREAM;
-                if (is_short) io->drained[way] = JRT_IO_SHORT;
+                if (is_short && !parted) io->drained[way] = JRT_IO_SHORT;
                 count_bytes(io, way, done);
                 *out = (size_t)done;
                 return JANUS_OK;
             }
-            if (done == 0) return way == JRT_READY_READ ? JANUS_CLOSED : JANUS_OK;
+            if (done == 0) { /* the end, or a datagram of no bytes */
+                bool ends = way == JRT_READY_READ && io->kind != JANUS_IO_KIND_DATAGRAM;
+                return ends ? JANUS_CLOSED : JANUS_OK;
+            }
             if (done != -EAGAIN) return jrt_io_error((int)done);
             io->drained[way] = JRT_IO_EMPTY;
         }

@@ -8,7 +8,10 @@
  * [io-drained]  After a short transfer of a stream the system has no more: the next call waits
  *   without a try. A later edge leaves a note, and then the call tries. This holds only for a
  *   registered descriptor. It does not hold once the system has reported an end, an error or an
- *   urgent byte, because no further edge may come. Other kinds of descriptors always try.
+ *   urgent byte, because no further edge may come. The system ends a read of a Unix stream behind
+ *   bytes with which a descriptor came, so such a short read proves nothing. Every other call that
+ *   takes a note says that it knows nothing (jrt_io_take_note). Other kinds of descriptors always
+ *   try.
  *
  * [io-lazy]  Deadlines are numbers in the handle. A wait needs a timer only if none rings early
  *   enough. A timer that rings early finds a later deadline and kicks the waiter, which arms it
