@@ -284,9 +284,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_pipe(const janus_io_options *opt
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  UNAVAILABLE  it is no socket
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_local(janus_io io, janus_address *out);
 
@@ -296,10 +296,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_local(janus_io io, janus_address
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  STATE        it is not connected
  *          UNAVAILABLE  it is no socket
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_peer(janus_io io, janus_address *out);
 
@@ -309,36 +309,37 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_peer(janus_io io, janus_address 
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  UNAVAILABLE  it is no Unix socket
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_credentials(janus_io io, janus_credentials *out);
 
 /*
  * Sends a handle over a Unix stream, with one byte, to another process or task. The sender keeps
- * its own handle.
+ * its own handle. No limit counts the descriptor on its way.
  *
- * Context: as janus_io_write.
+ * Context: as janus_io_write, with the right net.adopt.
  * Yields:  as janus_io_write.
  * Owns:    nothing.
  * Cost:    as janus_io_write.
  * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
- *          and those of janus_io_write
+ *          NO_NET_CAP, and those of janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_send_handle(janus_io io, janus_io passed);
 
 /*
- * Receives a handle over a Unix stream. It has the rights that the sender's handle had.
+ * Receives a handle over a Unix stream. It has the rights that the sender's handle had. It counts
+ * as a socket, whatever it is.
  *
- * Context: as janus_io_read.
+ * Context: as janus_io_read, with the right net.adopt.
  * Yields:  as janus_io_read.
  * Owns:    *out is the caller's; see io.h.
  * Cost:    as janus_io_read.
  * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
  *          STATE        the other end sent a byte without a handle; the byte is gone
  *          INVALID      it sent a listener that blocks, which is closed
- *          HANDLE_LIMIT, and those of janus_io_read
+ *          NO_NET_CAP, HANDLE_LIMIT, and those of janus_io_read
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_receive_handle(janus_io                io,
                                                                const janus_io_options *options,

@@ -58,4 +58,7 @@ bool jrt_descriptor_is_nonblocking(int fd);
 /* Closes it at exec. */
 int jrt_descriptor_hide(int fd);
 
+/* How many descriptors the process can have. */
+uint64_t jrt_descriptors_max(void);
+
 #endif

@@ -53,7 +53,8 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
     io->shared = plan->shared;
-    io->helped = plan->helped;
+    io->helped = plan->helped || jrt_handle_is_metered(&io->cold->toll); /* [file-written] */
+    io->usual = plan->socket && plan->kind == JANUS_IO_KIND_STREAM && !io->helped;
     io->local = plan->local;
     jrt_store_relaxed(&io->at.poller, NULL); /* relaxed: as above. */
     jrt_store_relaxed(&io->use, 0u);         /* relaxed: as above. */
@@ -236,7 +237,10 @@ janus_status janus_io_release(janus_io handle, int *out_fd)
     jrt_stack_check(); /* [stack-reserve] */
     if (out_fd == NULL) return JANUS_INVALID;
     if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
-    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
+    /* Nothing counts a released descriptor any more. */
+    janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, NULL);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
     if (io->cold->process != NULL) { /* the library collects it */
         jrt_io_leave(io, 0);

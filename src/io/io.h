@@ -68,7 +68,8 @@ struct jrt_io {
     bool              borrowed;                /* closing leaves the descriptor open */
     bool              shared;                  /* others may have it open */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
-    bool              helped;                  /* helpers transfer, file.c */
+    bool              helped;                  /* file.c transfers */
+    bool              usual;                   /* a stream that is not helped, [io-quick] */
     bool              local; /* a real Unix stream or its listener, [io-drained] */
     uint32_t          place; /* in the table; constant */
 
@@ -266,6 +267,13 @@ janus_status jrt_io_write_on(janus_io handle, struct jrt_io *io, const void *fro
 /* Pays for a transfer of the current task, before it enters. May wait, and may end the task.
  * `bytes`: for the toll. */
 janus_status jrt_io_pay(size_t bytes);
+
+/* Begins a call that asks the system something: pays, and enters. On an error nothing is paid. */
+janus_status jrt_io_pay_and_enter(janus_io handle, uint32_t right, uint32_t exclusive,
+                                  struct jrt_io **out);
+
+/* Pays an op, for a call that only waits. */
+janus_status jrt_io_pay_op(void);
 
 /* Pays for one more transfer of a call that is inside. False: not at once. */
 bool jrt_io_pay_more(size_t bytes);

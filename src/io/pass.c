@@ -3,7 +3,10 @@
  * Unix sockets: credentials of the other end, and handles as messages.
  *
  * A handle travels as a descriptor with one byte, which holds the rights of the handle. So a
- * narrowed handle arrives narrowed. The receiver needs no right, but a place for a handle.
+ * narrowed handle arrives narrowed.
+ *
+ * Nothing counts a descriptor on its way. A file that arrives counts no longer under the capability
+ * that opened it. So both ends need net.adopt, as for raw descriptors.
  */
 #include "base/options.h"
 #include "host/file.h"
@@ -25,7 +28,7 @@ janus_status janus_io_credentials(janus_io handle, janus_credentials *out)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
-    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    janus_status status = jrt_io_pay_and_enter(handle, 0, 0, &io);
     if (status != JANUS_OK) return status;
     int error = -EOPNOTSUPP;
     if (io->socket && !jrt_net_is_simulated(io->fd)) error = jrt_unix_credentials(io->fd, out);
@@ -62,7 +65,9 @@ janus_status janus_io_send_handle(janus_io handle, janus_io given)
 {
     struct jrt_io *io = NULL, *passed = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = jrt_io_pay(0);
+    janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, NULL);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = jrt_io_enter(handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
     if (status == JANUS_OK) {
@@ -116,7 +121,8 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
     janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
-    status = jrt_handle_may_open(JANUS_CAP_KIND_NET, 0, &ask, options.kept, &toll);
+    status =
+        jrt_handle_may_open(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, &ask, options.kept, &toll);
     if (status != JANUS_OK) return status;
     status = receive_one(handle, &fd, &rights);
     if (status != JANUS_OK) {

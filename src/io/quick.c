@@ -91,8 +91,7 @@ static inline __attribute__((always_inline)) bool begin(struct jrt_worker *worke
 static inline bool is_usual(const struct jrt_io *io, enum jrt_ready_way way)
 {
     /* acquire: as in wait.c. */
-    return io->socket && io->kind == JANUS_IO_KIND_STREAM &&
-           jrt_load_acquire(&io->deadlines[way]) == JRT_NEVER;
+    return io->usual && jrt_load_acquire(&io->deadlines[way]) == JRT_NEVER;
 }
 
 static inline void count_bytes(struct jrt_io *io, enum jrt_ready_way way, ptrdiff_t bytes)

@@ -75,6 +75,13 @@ static janus_status may(int number)
     return jrt_handle_check(JANUS_CAP_KIND_PROCESS, JANUS_RIGHT_PROCESS_SIGNAL, &ask);
 }
 
+/* Pays for a call that the system hears of, if it is allowed. */
+static janus_status may_pay(int number)
+{
+    janus_status status = may(number);
+    return status == JANUS_OK ? jrt_io_end(jrt_io_pay(0)) : status;
+}
+
 /* Catching. */
 
 static janus_status catch_it(int number, bool keeps)
@@ -130,7 +137,7 @@ static uint64_t count_now(int number)
 janus_status janus_signal_catch(int number, uint64_t *out_count)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = may(number);
+    janus_status status = may_pay(number);
     if (status != JANUS_OK) return status;
     uint64_t count = count_now(number); /* before it is caught, so that none is lost */
     status = catch_it(number, true);
@@ -179,7 +186,7 @@ static janus_status wait_beyond(int number, uint64_t *count, uint64_t deadline_n
 janus_status janus_signal_wait(int number, uint64_t deadline_ns)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = may(number);
+    janus_status status = may_pay(number);
     if (status != JANUS_OK) return status;
     uint64_t count = count_now(number); /* before it is caught, so that none is lost */
     status = catch_it(number, false);
@@ -196,14 +203,16 @@ janus_status janus_signal_wait_next(int number, uint64_t *count, uint64_t deadli
     janus_status status = may(number);
     if (status != JANUS_OK) return status;
     if (!is_caught(number)) return JANUS_STATE;
-    return jrt_io_end(wait_beyond(number, count, deadline_ns));
+    status = jrt_io_pay_op();
+    if (status == JANUS_OK) status = wait_beyond(number, count, deadline_ns);
+    return jrt_io_end(status);
 }
 
 janus_status janus_signal_raise(int number)
 {
     struct jrt_world *world = jrt_world_now();
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = may(number);
+    janus_status status = may_pay(number);
     if (status != JANUS_OK) return status;
     if (world == NULL) return kill(getpid(), number) == 0 ? JANUS_OK : JANUS_INVALID;
     jrt_lock(&wait_lock);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets: listen, accept, connect, pairs and pipes. */
+/*
+ * Sockets: listen, accept, connect, pairs and pipes.
+ *
+ * A call copies the address that it is given, and checks and uses the copy. The task may wait in
+ * between, and another task may change the original.
+ */
 #include "base/options.h"
 #include "io/io.h"
 #include "means/call.h"
@@ -63,6 +68,8 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
         return JANUS_INVALID;
     }
     if (options.backlog > INT32_MAX) return JANUS_INVALID;
+    const janus_address copy = *at; /* it may change while the task waits */
+    at = &copy;
     janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = may_open(JANUS_RIGHT_NET_LISTEN, at, options.kept, &toll);
@@ -276,9 +283,10 @@ janus_status janus_connect(const janus_address *to, const janus_connect_options 
     if (to == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
         return JANUS_INVALID;
     }
-    janus_status status = jrt_io_pay(0);
+    const janus_address copy = *to; /* it may change while the task waits */
+    janus_status        status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
-    status = connect_with(to, &options, out);
+    status = connect_with(&copy, &options, out);
     if (status == JANUS_CANCELLED || status == JANUS_STATE) jrt_io_pay_back();
     return jrt_io_end(status);
 }
@@ -377,7 +385,7 @@ static janus_status ask(janus_io handle, int (*question)(int fd, janus_address *
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
-    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    janus_status status = jrt_io_pay_and_enter(handle, 0, 0, &io);
     if (status != JANUS_OK) return status;
     int error = io->socket ? question(io->fd, out) : -ENOTSOCK;
     jrt_io_leave(io, 0);

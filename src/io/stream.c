@@ -332,7 +332,9 @@ janus_status janus_io_wait(janus_io handle, uint32_t way)
     bool               reads = way == JANUS_IO_READ;
     enum jrt_ready_way which = reads ? JRT_READY_READ : JRT_READY_WRITE;
     uint32_t           exclusive = reads ? JRT_IO_READER : JRT_IO_WRITER;
-    janus_status       status = jrt_io_enter(handle, way, exclusive, &io);
+    janus_status       status = jrt_io_pay_op();
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = jrt_io_enter(handle, way, exclusive, &io);
     if (status != JANUS_OK) return status;
     status = late(io, which);
     enum jrt_wait why = reads ? JRT_WAIT_READ : JRT_WAIT_WRITE;
