@@ -17,7 +17,7 @@
  *     janus_io      listener;
  *     if (janus_address_parse("127.0.0.1:8080", &at) != JANUS_OK) return -100;
  *     if (janus_listen(&at, NULL, &listener) != JANUS_OK) return -101;
- *     return janus_serve(listener, serve, NULL);
+ *     return janus_serve(listener, serve, NULL, NULL);
  *
  * In a simulated run (a seed, or an exploration) the same calls use a simulated network, and no
  * byte leaves the process.
@@ -149,7 +149,16 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
  * valid while it runs. When the nursery has no room, connections wait in the backlog. A connection
  * that fails does not end the others: the nursery's policy is always WAIT_ALL.
  *
- * Context: a task. `options` are the nursery's; a limit of children waits when it is reached.
+ * `options` are those of the nursery, as a limit of children and the pool of all connections.
+ * `each` are those of a connection's task, as its own budget and its stack, without a drop. Both
+ * may be NULL. A connection that has used up its budget ends, unless `options` name another policy of
+ * exhaustion.
+ *
+ *     const janus_budget limit = JANUS_BUDGET(.ops = 100000, .memory = 1 << 20, .syscalls = 1000);
+ *     return janus_serve(listener, serve, JANUS_NURSERY_OPTIONS(.max_children = 500),
+ *                        JANUS_SPAWN_OPTIONS(.budget = &limit));
+ *
+ * Context: a task.
  * Yields:  always.
  * Owns:    the connections are the children's.
  * Cost:    1 op and 1 syscall for each connection, and a spawn.
@@ -158,7 +167,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
  *          CANCELLED, and those of janus_accept and janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entry *entry,
-                                                   const janus_nursery_options *options);
+                                                   const janus_nursery_options *options,
+                                                   const janus_spawn_options   *each);
 
 /*
  * Connects to an address.

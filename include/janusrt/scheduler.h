@@ -57,6 +57,7 @@ typedef enum janus_exhaustion {
     JANUS_EXHAUSTION_AUTO,        /* it gets more, while there is some */
     JANUS_EXHAUSTION_SUPERVISE,   /* the nursery's owner learns of it and decides */
     JANUS_EXHAUSTION_MANUAL,      /* it waits until somebody recharges it */
+    JANUS_EXHAUSTION_END,         /* as AUTO, and when there is no more it ends */
 } janus_exhaustion;
 
 /* A task that panics or overflows its stack. The pointers are valid until the callback returns. */

@@ -26,7 +26,7 @@ bool jrt_implicit_sane(const janus_scheduler_options *options)
 {
     const janus_limits *limits = janus_profile_limits(options->profile);
     bool                interval = options->yield_interval != 0 || limits->yield_interval != 0;
-    return interval && (unsigned)options->exhaustion <= JANUS_EXHAUSTION_MANUAL;
+    return interval && (unsigned)options->exhaustion <= JANUS_EXHAUSTION_END;
 }
 
 static janus_exhaustion policy_of(janus_profile profile)

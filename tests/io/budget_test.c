@@ -432,7 +432,7 @@ static int64_t host(void *argument)
 
 static int64_t serve(void *argument)
 {
-    JANUS_IGNORE(janus_serve(*(janus_io *)argument, host, NULL));
+    JANUS_IGNORE(janus_serve(*(janus_io *)argument, host, NULL, NULL));
     return 0;
 }
 
@@ -483,4 +483,54 @@ TEST("the books balance after connections with random exhaustion, cancels and pa
     int before = wire_descriptors();
     rig_all(books, NULL, 1);
     CHECK_EQ(wire_descriptors(), before);
+}
+
+/* Servers. */
+
+static int64_t swallow_slowly(void *argument)
+{
+    char         bytes[256];
+    size_t       got;
+    janus_status status;
+    do status = janus_io_read(*(janus_io *)argument, bytes, 1, &got);
+    while (status == JANUS_OK);
+    return status == JANUS_CLOSED ? 0 : status;
+}
+
+/* The client of a connection that ends gets the end or a reset, and the next client is served. */
+static int64_t flood(void *argument)
+{
+    janus_io     *listener = argument, io;
+    janus_address at;
+    CHECK_EQ(janus_io_local(*listener, &at), JANUS_OK);
+    for (int i = 0; i < 3; i++) {
+        janus_status status = janus_connect(&at, NULL, &io);
+        CHECK_EQ(status, JANUS_OK);
+        char zeros[512] = {0};
+        while (status == JANUS_OK) status = janus_io_write(io, zeros, sizeof zeros, NULL);
+        CHECK(status == JANUS_BROKEN || status == JANUS_RESET);
+        CHECK_EQ(janus_io_close(io), JANUS_OK);
+    }
+    return janus_io_close(*listener);
+}
+
+static int64_t serve_flood(void *argument)
+{
+    const janus_budget limit = janus_budget_of(1000, 1 << 20, 0, 0, 20);
+    janus_io           listener;
+    janus_address      at;
+    janus_nursery      n;
+    (void)argument;
+    listener = wire_listen(&at);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, flood, &listener), JANUS_OK);
+    CHECK_EQ(janus_serve(listener, swallow_slowly, NULL, JANUS_SPAWN_OPTIONS(.budget = &limit)),
+             JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a connection that has used up its budget is closed, and the server goes on")
+{
+    rig_all(serve_flood, NULL, 5);
 }

@@ -279,7 +279,10 @@ static int64_t answer(void *argument)
     return 0;
 }
 
-static int64_t serve(void *argument) { return janus_serve(*(janus_io *)argument, answer, NULL); }
+static int64_t serve(void *argument)
+{
+    return janus_serve(*(janus_io *)argument, answer, NULL, NULL);
+}
 
 static int64_t stop_gracefully(void *argument)
 {
