@@ -151,8 +151,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
  *
  * `options` are those of the nursery, as a limit of children and the pool of all connections.
  * `each` are those of a connection's task, as its own budget and its stack, without a drop. Both
- * may be NULL. A connection that has used up its budget ends, unless `options` name another policy of
- * exhaustion.
+ * may be NULL. A connection that has used up its budget ends, unless `options` name another policy
+ * of exhaustion.
  *
  *     const janus_budget limit = JANUS_BUDGET(.ops = 100000, .memory = 1 << 20, .syscalls = 1000);
  *     return janus_serve(listener, serve, JANUS_NURSERY_OPTIONS(.max_children = 500),
