@@ -104,7 +104,7 @@ def check_page(page, tools):
     with tempfile.TemporaryDirectory() as folder:
         for language, block in BLOCK.findall(text):
             if language == "c":
-                name = re.match(r"/\* (\w+\.c) \*/\n", block)
+                name = re.match(r"/\* (\w+\.[ch]) \*/\n", block)
                 if not name:
                     sys.exit(f"{page}: a C block does not begin with its file name")
                 if block.count("\n") > LINES_MAX + 1:

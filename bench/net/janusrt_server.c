@@ -51,7 +51,7 @@ static int64_t serve(void *argument)
     need(janus_listen(&at, JANUS_LISTEN_OPTIONS(.backlog = NET_BACKLOG), &listener));
     need(janus_io_local(listener, &at));
     net_announce(at.port, "janusrt", JANUS_VERSION_STRING);
-    need(janus_serve(listener, order.hello ? hello : echo, NULL));
+    need(janus_serve(listener, order.hello ? hello : echo, NULL, NULL));
     return argument == NULL ? 0 : -1;
 }
 

@@ -18,7 +18,8 @@
  * path is one of the process, and the call itself needs the capability.
  *
  * A file is a janus_io of the kind FILE. janus_io_read and janus_io_write use its position, which
- * all handles of one open file share. At the end of a file janus_io_read returns CLOSED.
+ * all handles of one open file share. At the end of a file janus_io_read returns CLOSED. A read of
+ * what is in memory gets at most 256 KiB; janus_io_read_full reads on.
  *
  * Reads of what is in memory return at once. All other calls run on a helper thread, as
  * janus_blocking does, and the task waits. A cancel before the helper begins gives CANCELLED, and
@@ -176,9 +177,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_file_write_at(janus_io file, uint64
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  UNAVAILABLE  it has no position: a pipe, a terminal
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_file_seek(janus_io file, uint64_t offset);
 
@@ -284,7 +285,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_dir_remove(janus_io dir, const char
  * Renames a file or a directory in one step. It replaces what had the new name, unless
  * `exclusive`.
  *
- * Context: as janus_file_open, with file.remove in `from_dir` and file.create in `to_dir`.
+ * Context: as janus_file_open, with file.remove in `from_dir` and file.create in `to_dir`. Unless
+ *          `exclusive`, with file.remove in `to_dir`, too.
  * Yields:  always, in a task.
  * Owns:    nothing.
  * Cost:    1 op and 1 syscall; a helper.

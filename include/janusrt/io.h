@@ -21,8 +21,10 @@
  * One task or thread at a time reads, and one writes. A second reader gets STATE. Several may
  * accept from one listener, or use one datagram socket. They take turns, oldest call first.
  *
- * Each transfer costs one op and one syscall of the task's budget, however long it waits. Waiting,
- * closing and setting a deadline cost one op.
+ * Each transfer costs one op and one syscall of the task's budget, however long it waits. Each
+ * question to the system, such as an address, costs as much. Waiting without a transfer costs one
+ * op. Closing and setting a deadline cost nothing. A function in janus_blocking pays syscalls from
+ * its task's budget. A callback that a task registered transfers nothing: it gets STATE.
  */
 #ifndef JANUSRT_IO_H
 #define JANUSRT_IO_H
@@ -105,7 +107,8 @@ typedef struct janus_io_info {
 JANUS_BEGIN_DECLS
 
 /*
- * Reads what is there, at least one byte and at most `max`. Waits if there is nothing.
+ * Reads what is there, at least one byte and at most `max`. Waits if there is nothing. Of a
+ * datagram socket it reads one datagram, which may have no bytes.
  *
  * Context: a task, or a plain thread, which blocks.
  * Yields:  if nothing is there, or the turn is over.
@@ -129,7 +132,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_read(janus_io io, void *to, size
  * Yields:  as janus_io_read.
  * Owns:    as janus_io_read.
  * Cost:    as janus_io_read, for each transfer.
- * Errors:  as janus_io_read. On any error *out_got bytes were read. CLOSED: fewer came.
+ * Errors:  as janus_io_read. On any error *out_got bytes were read; out_got may be NULL. CLOSED:
+ *          fewer came.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_read_full(janus_io io, void *to, size_t count,
                                                           size_t *out_got);
@@ -284,7 +288,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_take(janus_io io);
  * Context: anyone with the right net.adopt.
  * Yields:  only if the turn is over.
  * Owns:    takes `fd` if OK.
- * Cost:    some system calls.
+ * Cost:    1 op and 1 syscall of the budget; some system calls.
  * Errors:  NO_NET_CAP   the task may not
  *          UNAVAILABLE  in a simulated run
  *          FULL         as many handles as the process can have
@@ -295,15 +299,16 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_adopt(int fd, const janus_io_opt
                                                       janus_io *out);
 
 /*
- * Takes the descriptor out of a handle, and ends the handle.
+ * Takes the descriptor out of a handle, and ends the handle. No limit counts the descriptor any
+ * more.
  *
- * Context: anyone. Nobody uses the handle meanwhile.
+ * Context: anyone with the right net.adopt. Nobody uses the handle meanwhile.
  * Yields:  only if the turn is over.
  * Owns:    *out_fd becomes the caller's.
  * Cost:    a system call.
  * Errors:  STATE        a call uses the handle
  *          UNAVAILABLE  in a simulated run
- *          CAP_RIGHT, STALE, INVALID
+ *          NO_NET_CAP, CAP_RIGHT, STALE, INVALID
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_release(janus_io io, int *out_fd);
 
@@ -330,7 +335,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_wait_fd(int fd, uint32_t ways, u
  * Context: anyone with the right file.read or file.write.
  * Yields:  only if the turn is over.
  * Owns:    *out as with janus_io_adopt.
- * Cost:    some system calls.
+ * Cost:    1 op and 1 syscall of the budget; some system calls.
  * Errors:  as janus_io_adopt, and NO_FILE_CAP
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_standard(int which, const janus_io_options *options,

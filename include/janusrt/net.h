@@ -17,7 +17,7 @@
  *     janus_io      listener;
  *     if (janus_address_parse("127.0.0.1:8080", &at) != JANUS_OK) return -100;
  *     if (janus_listen(&at, NULL, &listener) != JANUS_OK) return -101;
- *     return janus_serve(listener, serve, NULL);
+ *     return janus_serve(listener, serve, NULL, NULL);
  *
  * In a simulated run (a seed, or an exploration) the same calls use a simulated network, and no
  * byte leaves the process.
@@ -146,18 +146,29 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
 /*
  * Serves every connection of a listener with a task that owns it, until the listener is closed or
  * the calling task is cancelled. `entry` gets a pointer to the janus_io of its connection, which is
- * valid while it runs. When the nursery has no room, connections wait in the backlog.
+ * valid while it runs. When the nursery has no room, connections wait in the backlog. A connection
+ * that fails does not end the others: the nursery's policy is always WAIT_ALL.
  *
- * Context: a task. `options` are the nursery's; a limit of children waits when it is reached.
+ * `options` are those of the nursery, as a limit of children and the pool of all connections.
+ * `each` are those of a connection's task, as its own budget and its stack, without a drop. Both
+ * may be NULL. A connection that has used up its budget ends, unless `options` name another policy
+ * of exhaustion.
+ *
+ *     const janus_budget limit = JANUS_BUDGET(.ops = 100000, .memory = 1 << 20, .syscalls = 1000);
+ *     return janus_serve(listener, serve, JANUS_NURSERY_OPTIONS(.max_children = 500),
+ *                        JANUS_SPAWN_OPTIONS(.budget = &limit));
+ *
+ * Context: a task.
  * Yields:  always.
  * Owns:    the connections are the children's.
  * Cost:    1 op and 1 syscall for each connection, and a spawn.
  * Errors:  OK            the listener was closed, and all children have ended
- *          CHILD_FAILED  with the policy FAIL_FAST: a child failed
+ *          CHILD_FAILED  as OK, but a child has failed: its `entry` returned a negative number
  *          CANCELLED, and those of janus_accept and janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entry *entry,
-                                                   const janus_nursery_options *options);
+                                                   const janus_nursery_options *options,
+                                                   const janus_spawn_options   *each);
 
 /*
  * Connects to an address.
@@ -283,9 +294,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_pipe(const janus_io_options *opt
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  UNAVAILABLE  it is no socket
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_local(janus_io io, janus_address *out);
 
@@ -295,10 +306,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_local(janus_io io, janus_address
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  STATE        it is not connected
  *          UNAVAILABLE  it is no socket
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_peer(janus_io io, janus_address *out);
 
@@ -308,35 +319,37 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_peer(janus_io io, janus_address 
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  UNAVAILABLE  it is no Unix socket
- *          STALE, INVALID
+ *          STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_credentials(janus_io io, janus_credentials *out);
 
 /*
  * Sends a handle over a Unix stream, with one byte, to another process or task. The sender keeps
- * its own handle.
+ * its own handle. No limit counts the descriptor on its way.
  *
- * Context: as janus_io_write.
+ * Context: as janus_io_write, with the right net.adopt.
  * Yields:  as janus_io_write.
  * Owns:    nothing.
  * Cost:    as janus_io_write.
  * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
- *          and those of janus_io_write
+ *          NO_NET_CAP, and those of janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_send_handle(janus_io io, janus_io passed);
 
 /*
- * Receives a handle over a Unix stream. It has the rights that the sender's handle had.
+ * Receives a handle over a Unix stream. It has the rights that the sender's handle had. It counts
+ * as a socket, whatever it is.
  *
- * Context: as janus_io_read.
+ * Context: as janus_io_read, with the right net.adopt.
  * Yields:  as janus_io_read.
  * Owns:    *out is the caller's; see io.h.
  * Cost:    as janus_io_read.
  * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
  *          STATE        the other end sent a byte without a handle; the byte is gone
- *          HANDLE_LIMIT, and those of janus_io_read
+ *          INVALID      it sent a listener that blocks, which is closed
+ *          NO_NET_CAP, HANDLE_LIMIT, and those of janus_io_read
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_receive_handle(janus_io                io,
                                                                const janus_io_options *options,

@@ -88,7 +88,7 @@ JANUS_BEGIN_DECLS
  *          DENIED          the system forbids to run it
  *          NO_PROCESS_CAP  the task may not
  *          HANDLE_LIMIT    as many processes live as the capability allows
- *          CAP_LIMIT       detached, under a capability: it would escape the limit
+ *          CAP_LIMIT       detached, under a capability or in a pool: it would escape the limit
  *          FULL            no descriptor or no process is left
  *          UNAVAILABLE     in a simulated run; or the kernel has no pidfd_open (before 5.3)
  *          CANCELLED       nothing was started
@@ -106,13 +106,13 @@ JANUS_NODISCARD JANUS_API janus_status janus_process_start(const char           
  * Context: a task, or a plain thread, which blocks. One waits at a time.
  * Yields:  until it has ended.
  * Owns:    *out is the caller's. The handle stays open.
- * Cost:    1 op; one or two system calls.
+ * Cost:    1 op and 1 syscall of the budget; one or two system calls.
  * Errors:  CANCELLED    the task is cancelled. The process goes on
  *          DEADLINE     the handle's deadline for reading passed. The process goes on
  *          CLOSED       the handle was closed meanwhile, and the process killed
  *          STATE        another task or thread waits for it, or the handle is no process
  *          SYSTEM       the program has collected this child itself: nobody knows how it ended
- *          CAP_RIGHT, STALE, INVALID, NO_MEMORY
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_process_wait(janus_io process, janus_process_end *out);
 
@@ -122,11 +122,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_process_wait(janus_io process, janu
  * Context: anyone.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    a system call.
+ * Cost:    1 op and 1 syscall of the budget; a system call.
  * Errors:  CLOSED  it has ended
  *          DENIED  it runs as another user
  *          STATE   the handle is no process
- *          CAP_RIGHT, STALE, INVALID
+ *          CAP_RIGHT, STALE, INVALID, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_process_signal(janus_io process, int number);
 

@@ -57,6 +57,7 @@ typedef enum janus_exhaustion {
     JANUS_EXHAUSTION_AUTO,        /* it gets more, while there is some */
     JANUS_EXHAUSTION_SUPERVISE,   /* the nursery's owner learns of it and decides */
     JANUS_EXHAUSTION_MANUAL,      /* it waits until somebody recharges it */
+    JANUS_EXHAUSTION_END,         /* as AUTO, and when there is no more it ends */
 } janus_exhaustion;
 
 /* A task that panics or overflows its stack. The pointers are valid until the callback returns. */
@@ -116,8 +117,9 @@ typedef struct janus_scheduler_options {
     uint64_t max_channel_values;        /* in one channel. 0: the profile's, 10,000 or 100,000;
                                            JANUS_UNLIMITED: any number */
     uint64_t max_handles;               /* live at a time, of sockets and of files each, outside of
-                                           pools and in each pool. 0: 65,536; JANUS_UNLIMITED: as
-                                           many as the process can have */
+                                           pools and in each pool. 0: 65,536, but in a pool at most
+                                           a quarter of RLIMIT_NOFILE; JANUS_UNLIMITED: as many as
+                                           the process can have */
     uint64_t max_processes;             /* child processes, alive at a time, in the same way. 0:
                                            1,024 */
     uint32_t max_derived_caps;          /* live derived capabilities under each nursery with terms,

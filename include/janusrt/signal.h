@@ -40,14 +40,14 @@ JANUS_BEGIN_DECLS
  * Context: a task with the right process.signal, or a plain thread, which blocks.
  * Yields:  always.
  * Owns:    the signal's effect, until the call returns.
- * Cost:    1 op; some system calls, and a thread while anybody catches signals.
+ * Cost:    1 op and 1 syscall of the budget; a thread while anybody catches signals.
  * Errors:  DEADLINE        `deadline_ns` passed first. JANUS_IO_NEVER: no deadline
  *          CANCELLED       the task is cancelled
  *          INVALID         this number is refused
  *          NO_PROCESS_CAP  the task may not; CAP_RIGHT and the like, too
  *          UNAVAILABLE     the system has no descriptor left
  *          DEADLOCK        simulated runs: no task is left that could raise it
- *          STATE, NO_MEMORY
+ *          STATE, NO_MEMORY, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_signal_wait(int number, uint64_t deadline_ns);
 
@@ -58,8 +58,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_signal_wait(int number, uint64_t de
  * Context: anyone with the right process.signal.
  * Yields:  only if the turn is over.
  * Owns:    the signal's effect, until janus_signal_release. Several may catch the same signal.
- * Cost:    some system calls, and a thread for all caught signals together.
- * Errors:  INVALID, NO_PROCESS_CAP, UNAVAILABLE, NO_MEMORY as janus_signal_wait
+ * Cost:    1 op and 1 syscall of the budget; a thread for all caught signals together.
+ * Errors:  INVALID, NO_PROCESS_CAP, UNAVAILABLE, NO_MEMORY, BUDGET_EXHAUSTED as janus_signal_wait
  */
 JANUS_NODISCARD JANUS_API janus_status janus_signal_catch(int number, uint64_t *out_count);
 
@@ -84,11 +84,12 @@ JANUS_NODISCARD JANUS_API janus_status janus_signal_wait_next(int number, uint64
  * Undoes one janus_signal_catch. After the last one the signal has its old effect again, unless the
  * program has installed a handler meanwhile. Signals that were sent before do not have it.
  *
- * Context: anyone, any thread.
+ * Context: anyone with the right process.signal. It ends no wait of another task.
  * Yields:  only if the turn is over.
  * Owns:    returns what janus_signal_catch took.
  * Cost:    some system calls.
- * Errors:  STATE  nobody catches it; INVALID
+ * Errors:  STATE  nobody has caught it so
+ *          INVALID, NO_PROCESS_CAP as janus_signal_wait
  */
 JANUS_API janus_status janus_signal_release(int number);
 
@@ -98,8 +99,8 @@ JANUS_API janus_status janus_signal_release(int number);
  * Context: anyone with the right process.signal.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    1 op; a system call.
- * Errors:  INVALID, NO_PROCESS_CAP as janus_signal_wait
+ * Cost:    1 op and 1 syscall of the budget; a system call.
+ * Errors:  INVALID, NO_PROCESS_CAP, BUDGET_EXHAUSTED as janus_signal_wait
  */
 JANUS_NODISCARD JANUS_API janus_status janus_signal_raise(int number);
 

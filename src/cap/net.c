@@ -161,9 +161,11 @@ static void put_unix(const janus_address *address, char *text, size_t size)
     size_t count = address->count < JANUS_UNIX_MAX ? address->count : JANUS_UNIX_MAX;
     size_t length = (size_t)snprintf(text, size, "unix:%s", abstract ? "@" : "");
     for (size_t i = 0; i < count && length + 1 < size; i++) {
-        uint8_t byte = address->bytes[i];
+        char byte = (char)address->bytes[i];
         if (byte == 0 && !abstract) break;
-        text[length++] = byte < 0x20 || byte == 0x7f ? '?' : (char)byte;
+        bool control = (unsigned char)byte < 0x20 || byte == 0x7f;
+        text[length++] = '?';
+        if (!control) text[length - 1] = byte;
     }
     if (length < size) text[length] = '\0';
 }

@@ -23,6 +23,21 @@ void jrt_report_refused(const struct jrt_explorer *explorer)
             explorer->options.replay);
 }
 
+/* The names are those of the command's option. */
+static void put_faults(uint32_t faults)
+{
+    static const char *const names[] = {"memory", "mapping",    "thread", "blocking",
+                                        "wake",   "death",      "reset",  "stall",
+                                        "refuse", "descriptor", "edge",   "lost"};
+    const char              *before = "faults ";
+    for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if ((faults >> i & 1) == 0) continue;
+        fprintf(stderr, "%s%s", before, names[i]);
+        before = ",";
+    }
+    fputc(' ', stderr);
+}
+
 void jrt_report_begin(struct jrt_explorer *explorer)
 {
     static const char *const     names[] = {"random", "random", "pct", "exhaustive"};
@@ -40,7 +55,8 @@ void jrt_report_begin(struct jrt_explorer *explorer)
     }
     if (options->strategy != JANUS_STRATEGY_RANDOM) fprintf(stderr, "depth %u, ", options->depth);
     if (options->faults != 0) {
-        fprintf(stderr, "faults %u one in %u, ", options->faults, options->faults_every);
+        put_faults(options->faults);
+        fprintf(stderr, "one in %u, ", options->faults_every);
     }
     fprintf(stderr, "%u worker%s\n", options->worker_count, options->worker_count > 1 ? "s" : "");
 }

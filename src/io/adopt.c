@@ -9,8 +9,8 @@
  */
 #include "io/io.h"
 
+#include "host/file.h"
 #include "means/call.h"
-#include "plat/file.h"
 
 #include <errno.h>
 
@@ -40,9 +40,11 @@ janus_status janus_io_adopt(int fd, const janus_io_options *given, janus_io *out
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || !jrt_io_options_read(given, &options, sizeof options)) return JANUS_INVALID;
     if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    janus_status status = jrt_io_pay(0);
+    if (status != JANUS_OK) return jrt_io_end(status);
     int rights = jrt_descriptor_rights(fd);
     if (rights < 0) return JANUS_INVALID;
-    janus_status status =
+    status =
         jrt_handle_may_open(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, &ask, options.kept, &toll);
     if (status != JANUS_OK) return status;
     status = make(fd, (uint32_t)rights, &options, &toll, out);
@@ -66,8 +68,9 @@ janus_status janus_io_standard(int which, const janus_io_options *given, janus_i
     if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
     uint32_t     right = which == 0 ? JANUS_RIGHT_FILE_READ : JANUS_RIGHT_FILE_WRITE;
     uint32_t     way = which == 0 ? JANUS_IO_MAY_READ : JANUS_IO_MAY_WRITE;
-    janus_status status =
-        jrt_handle_may_open(JANUS_CAP_KIND_FILE, right, &ask, options.kept, &toll);
+    janus_status status = jrt_io_pay(0);
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = jrt_handle_may_open(JANUS_CAP_KIND_FILE, right, &ask, options.kept, &toll);
     if (status != JANUS_OK) return status;
     int fd = jrt_descriptor_copy(which); /* [adopt-copy] */
     int rights = fd >= 0 ? jrt_descriptor_rights(fd) : fd;

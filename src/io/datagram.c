@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Datagrams: each transfer is whole. Several tasks take turns, [io-turn]. */
+/* Datagrams: each transfer is whole. Several tasks take turns, [io-turn]. Addresses are copied, as
+ * in socket.c. */
 #include "base/options.h"
 #include "io/io.h"
 #include "means/call.h"
@@ -25,7 +26,7 @@ janus_status janus_datagram_open(const janus_address *at, janus_family family,
                                  const janus_io_options *given, janus_io *out)
 {
     janus_io_options       options = {.struct_bytes = sizeof options};
-    janus_address          any;
+    janus_address          any, copy;
     struct jrt_handle_toll toll;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
@@ -33,6 +34,8 @@ janus_status janus_datagram_open(const janus_address *at, janus_family family,
         return JANUS_INVALID;
     }
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
+    if (at != NULL) copy = *at;
+    if (at != NULL) at = &copy;
     bool named = family == JANUS_FAMILY_UNIX || family == JANUS_FAMILY_ABSTRACT;
     if (at == NULL && !named && !any_address(family, &any)) return JANUS_INVALID;
     const janus_address *bound = at != NULL ? at : named ? NULL : &any;
@@ -75,7 +78,7 @@ static janus_status transfer(struct jrt_io *io, struct datagram *datagram)
     enum jrt_ready_way way = datagram->way;
     enum jrt_wait      why = way == JRT_READY_READ ? JRT_WAIT_READ : JRT_WAIT_WRITE;
     for (;;) {
-        (void)jrt_ready_take(&io->ready, way); /* [ready-try] */
+        jrt_io_take_note(io, way);
         datagram->done =
             way == JRT_READY_READ
                 ? jrt_net()->receive_from(io->fd, &datagram->piece, &datagram->from, &datagram->cut)
@@ -85,6 +88,17 @@ static janus_status transfer(struct jrt_io *io, struct datagram *datagram)
         janus_status status = jrt_io_await(io, way, why);
         if (status != JANUS_OK) return status;
     }
+}
+
+/* Transfers, unless a call such as janus_io_read has the socket for itself. One word has room for
+ * one waiter. */
+static janus_status transfer_alone(struct jrt_io *io, struct datagram *datagram)
+{
+    uint32_t exclusive = datagram->way == JRT_READY_READ ? JRT_IO_READER : JRT_IO_WRITER;
+    if (!jrt_io_claim(io, exclusive)) return JANUS_STATE;
+    janus_status status = transfer(io, datagram);
+    jrt_io_unclaim(io, exclusive);
+    return status;
 }
 
 static janus_status transfer_in_turn(janus_io handle, struct datagram *datagram)
@@ -99,7 +113,7 @@ static janus_status transfer_in_turn(janus_io handle, struct datagram *datagram)
         bool          fits = io->kind == JANUS_IO_KIND_DATAGRAM;
         status = fits ? jrt_io_turn_take(io, datagram->way, why) : JANUS_STATE;
         if (status == JANUS_OK) {
-            status = transfer(io, datagram);
+            status = transfer_alone(io, datagram);
             jrt_io_turn_pass(io, datagram->way);
         }
         if (status != JANUS_OK && status != JANUS_CANCELLED && jrt_io_is_closing(io)) {
@@ -108,6 +122,7 @@ static janus_status transfer_in_turn(janus_io handle, struct datagram *datagram)
         if (status == JANUS_OK) {
             /* relaxed: a number to show. */
             jrt_fetch_add_relaxed(&io->bytes[datagram->way], (uint64_t)datagram->done);
+            jrt_io_toll((size_t)datagram->done);
         }
         jrt_io_leave(io, 0);
     }
@@ -120,10 +135,12 @@ janus_status janus_datagram_send(janus_io io, const void *from, size_t count,
 {
     jrt_stack_check(); /* [stack-reserve] */
     if ((from == NULL && count > 0) || to == NULL || count > PTRDIFF_MAX) return JANUS_INVALID;
-    struct jrt_handle_ask ask = {.address = to};
+    const janus_address   address = *to; /* it may change meanwhile */
+    struct jrt_handle_ask ask = {.address = &address};
     janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_DATAGRAM, &ask);
     if (status != JANUS_OK) return status;
-    struct datagram datagram = {.way = JRT_READY_WRITE, .piece = {(void *)from, count}, .to = to};
+    struct datagram datagram = {
+        .way = JRT_READY_WRITE, .piece = {(void *)from, count}, .to = &address};
     return transfer_in_turn(io, &datagram);
 }
 

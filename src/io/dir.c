@@ -10,8 +10,8 @@
 #include "io/file.h"
 
 #include "base/options.h"
+#include "host/file.h"
 #include "means/call.h"
-#include "plat/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -333,7 +333,9 @@ janus_status janus_file_rename(janus_io from_dir, const char *from, janus_io to_
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
-    status = place_enter(&deed.to, JANUS_RIGHT_FILE_CREATE);
+    /* What had the new name is removed. */
+    uint32_t may = JANUS_RIGHT_FILE_CREATE | (exclusive ? 0u : (uint32_t)JANUS_RIGHT_FILE_REMOVE);
+    status = place_enter(&deed.to, may);
     if (status == JANUS_OK) {
         status = place_enter(&deed.place, JANUS_RIGHT_FILE_REMOVE);
         if (status == JANUS_OK) {

@@ -53,7 +53,9 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
     io->shared = plan->shared;
-    io->helped = plan->helped;
+    io->helped = plan->helped || jrt_handle_is_metered(&io->cold->toll); /* [file-written] */
+    io->usual = plan->socket && plan->kind == JANUS_IO_KIND_STREAM && !io->helped;
+    io->local = plan->local;
     jrt_store_relaxed(&io->at.poller, NULL); /* relaxed: as above. */
     jrt_store_relaxed(&io->use, 0u);         /* relaxed: as above. */
 }
@@ -80,7 +82,9 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     cold->process = plan->process;
     cold->detached = plan->detached;
     const struct jrt_worker *worker = jrt_worker_self();
-    io->home = worker != NULL && worker->seat == NULL && !plan->kept ? worker->scheduler : NULL;
+    bool                     homely = worker != NULL && worker->seat == NULL && !plan->kept;
+    /* release: the serial number, [io-home]. */
+    jrt_store_release(&io->home, homely ? worker->scheduler : NULL);
     if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_io_label(plan);
     *out = jrt_io_name(io);
     jrt_handle_opened(&cold->toll, out->opaque, end_by_name); /* no other thread knows it yet */
@@ -93,6 +97,7 @@ void jrt_io_classify(struct jrt_io_plan *plan)
     plan->socket = plan->kind == JANUS_IO_KIND_STREAM || plan->kind == JANUS_IO_KIND_LISTENER ||
                    plan->kind == JANUS_IO_KIND_DATAGRAM;
     plan->helped = !plan->socket && plan->kind != JANUS_IO_KIND_PIPE; /* [file-polled] */
+    plan->local = plan->socket && jrt_unix_is(plan->fd);
 }
 
 /* Using. */
@@ -130,23 +135,11 @@ janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, s
     return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
 }
 
-static void disarm(struct jrt_io *io)
-{
-    for (int way = 0; way < JRT_READY_WAYS; way++) {
-        /* Never armed. `rings` does not tell: an old alarm may ring while a new one is armed. */
-        if (io->alarms[way].alarm.ring == NULL) continue;
-        jrt_sched_timer_disarm(io->home, &io->alarms[way].alarm.timer);
-        /* relaxed: only a call that is inside arms it. */
-        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER);
-        io->alarms[way].alarm.ring = NULL;
-    }
-}
-
 /* Nobody is inside, and nobody can enter. */
-static void finish(struct jrt_io *io)
+void jrt_io_left(struct jrt_io *io)
 {
     struct jrt_io_cold *cold = io->cold;
-    disarm(io);
+    jrt_io_leave_home(io);
     jrt_poller_leave(&io->at, io->fd, io->borrowed || io->shared);
     if (cold->process != NULL) {
         jrt_io_process_end(cold);
@@ -169,7 +162,23 @@ void jrt_io_leave(struct jrt_io *io, uint32_t exclusive)
     /* acq_rel: [io-use]; the last one sees what all others did. */
     uint32_t use = jrt_fetch_sub_acq_rel(&io->use, 1u | exclusive);
     jrt_debug_invariant("io-use", (use & JRT_IO_COUNT) > 0 && (use & exclusive) == exclusive);
-    if (jrt_unlikely((use & JRT_IO_CLOSING) != 0 && (use & JRT_IO_COUNT) == 1)) finish(io);
+    if (jrt_unlikely((use & JRT_IO_CLOSING) != 0 && (use & JRT_IO_COUNT) == 1)) jrt_io_left(io);
+}
+
+bool jrt_io_claim(struct jrt_io *io, uint32_t exclusive)
+{
+    uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
+    do {
+        if ((use & exclusive) != 0) return false;
+        /* acq_rel: [io-use], what the last caller wrote. */
+    } while (!jrt_cas_acq_rel(&io->use, &use, use | exclusive));
+    return true;
+}
+
+void jrt_io_unclaim(struct jrt_io *io, uint32_t exclusive)
+{
+    uint32_t use = jrt_fetch_sub_acq_rel(&io->use, exclusive); /* acq_rel: as jrt_io_leave. */
+    jrt_debug_invariant("io-use", (use & exclusive) == exclusive);
 }
 
 /* Closing. */
@@ -205,10 +214,15 @@ janus_status janus_io_close(janus_io handle)
 static void end_by_name(const uint64_t name[2])
 {
     struct jrt_io *io = NULL;
-    if (jrt_io_enter((janus_io){{name[0], name[1]}}, 0, 0, &io) != JANUS_OK) return;
+    janus_io       handle = {{name[0], name[1]}};
+    if (jrt_io_enter(handle, 0, 0, &io) != JANUS_OK) {
+        jrt_io_leave_home_by_name(handle); /* another thread closes it */
+        return;
+    }
     jrt_lock(&io->cold->lock);
     bool owned = jrt_handle_is_owned(&io->cold->toll);
     bool ends = !owned && begin_closing(io);
+    if (!owned) jrt_io_leave_home(io);
     jrt_unlock(&io->cold->lock);
     if (ends) {
         jrt_ready_tell(&io->ready, JRT_READY_READ);
@@ -223,7 +237,10 @@ janus_status janus_io_release(janus_io handle, int *out_fd)
     jrt_stack_check(); /* [stack-reserve] */
     if (out_fd == NULL) return JANUS_INVALID;
     if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
-    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
+    /* Nothing counts a released descriptor any more. */
+    janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, NULL);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
     if (io->cold->process != NULL) { /* the library collects it */
         jrt_io_leave(io, 0);
@@ -263,29 +280,26 @@ janus_status janus_io_attenuate(janus_io handle, uint32_t rights, janus_io *out)
 
 janus_status janus_io_take(janus_io handle)
 {
-    const uint32_t     all = JRT_IO_READER | JRT_IO_WRITER;
     struct jrt_io     *io = NULL;
     struct jrt_worker *worker = jrt_worker_self();
     jrt_stack_check(); /* [stack-reserve] */
     if (worker == NULL) return JANUS_STATE;
-    uint32_t     exclusive = 0;
-    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
+    janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
-    if (io->home != worker->scheduler) { /* alarms move to its timers: nobody may wait, [io-lazy] */
-        jrt_io_leave(io, exclusive);
-        exclusive = all;
-        status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, exclusive, &io);
-        if (status != JANUS_OK) return status;
-    }
     jrt_lock(&io->cold->lock);
-    /* Before the move: the owner cannot end here, so its scheduler exists. */
-    if (exclusive != 0 && jrt_handle_is_owned(&io->cold->toll)) disarm(io);
+    bool moves = jrt_io_home(io) != worker->scheduler; /* under the lock: others may take it, too */
+    if (moves) jrt_io_leave_home(io);                  /* if the move fails, alarms are in frames */
     status = jrt_handle_move(&io->cold->toll);
-    if (status == JANUS_OK && exclusive != 0) {
-        io->home = worker->seat == NULL ? worker->scheduler : NULL;
+    if (status == JANUS_OK && moves && worker->seat == NULL) {
+        jrt_io_set_home(io, worker->scheduler);
     }
     jrt_unlock(&io->cold->lock);
-    jrt_io_leave(io, exclusive);
+    if (moves) { /* tasks that wait there may have lost their alarm, and look again, [io-lazy] */
+        jrt_fence_seq_cst(); /* seq_cst: the alarm is written before the word is read. */
+        jrt_ready_kick(&io->ready, JRT_READY_READ);
+        jrt_ready_kick(&io->ready, JRT_READY_WRITE);
+    }
+    jrt_io_leave(io, 0);
     return status;
 }
 

@@ -5,7 +5,7 @@
  * [help-begun]  The task waits in a readiness of its own, in its frame. A cancel ends the wait. If
  *   no helper has begun the job, the task takes it back, and nothing happened. Otherwise the task
  *   waits to the end of the call, because the helper uses the task's buffers, and the call's result
- *   counts.
+ *   counts. No cancel ends that second wait: a task may be cancelled more than once.
  */
 #include "io/io.h"
 
@@ -66,7 +66,7 @@ janus_status jrt_io_help(void (*run)(void *argument), void *argument)
         jrt_fetch_sub_relaxed(&scheduler->blocking_calls, 1u);    /* relaxed: as above. */
         return status;
     }
-    jrt_io_pause_to_end(&help.ready, JRT_WAIT_FILE);
+    jrt_io_pause_to_end(&help.ready);
     jrt_debug_invariant("help-begun", jrt_list_empty(&help.job.item.link));
     return JANUS_OK;
 }

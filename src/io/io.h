@@ -68,17 +68,19 @@ struct jrt_io {
     bool              borrowed;                /* closing leaves the descriptor open */
     bool              shared;                  /* others may have it open */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
-    bool              helped;                  /* helpers transfer, file.c */
-    uint32_t          place;                   /* in the table; constant */
+    bool              helped;                  /* file.c transfers */
+    bool              usual;                   /* a stream that is not helped, [io-quick] */
+    bool              local; /* a real Unix stream or its listener, [io-drained] */
+    uint32_t          place; /* in the table; constant */
 
-    struct jrt_poller_at at; /* where it is registered */
-    _Atomic(uint64_t)    deadlines[JRT_READY_WAYS];
-    _Atomic(uint64_t)    bytes[JRT_READY_WAYS]; /* so far */
-    _Atomic(uint64_t)    serial;                /* [io-key] */
-    janus_scheduler     *home; /* its tasks may keep alarms armed; NULL: none may, [io-lazy] */
-    struct jrt_io_cold  *cold; /* owned */
-    struct jrt_io       *next_free;
-    struct jrt_io_alarm  alarms[JRT_READY_WAYS];
+    struct jrt_poller_at       at; /* where it is registered */
+    _Atomic(uint64_t)          deadlines[JRT_READY_WAYS];
+    _Atomic(uint64_t)          bytes[JRT_READY_WAYS]; /* so far */
+    _Atomic(uint64_t)          serial;                /* [io-key] */
+    _Atomic(janus_scheduler *) home; /* its tasks may keep alarms armed; NULL: none, [io-home] */
+    struct jrt_io_cold        *cold; /* owned */
+    struct jrt_io             *next_free;
+    struct jrt_io_alarm        alarms[JRT_READY_WAYS];
 } __attribute__((aligned(64)));
 
 /* The table, [io-table]. */
@@ -105,6 +107,12 @@ static inline bool jrt_io_is_none(janus_io io) { return (io.opaque[0] | io.opaqu
 /* The record that a handle names, if it is valid now. NULL: it is not. */
 struct jrt_io *jrt_io_of(janus_io handle);
 
+/* The place that a handle names, which may be another's by now. The handle was valid. */
+struct jrt_io *jrt_io_place_of(janus_io handle);
+
+/* Whether the place is still that of a handle that may be closed. */
+bool jrt_io_was(const struct jrt_io *io, janus_io handle);
+
 /* Reports the tasks that wait at handles, [place-list]; in waits.c. */
 void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task, const char *name),
                        void *subject);
@@ -115,7 +123,7 @@ void jrt_io_tell_waits(bool  (*told)(void *subject, const struct jrt_task *task,
 struct jrt_io_plan {
     janus_io_kind kind;
     int           fd;
-    bool          socket, borrowed, shared, helped;
+    bool          socket, borrowed, shared, helped, local;
     uint32_t      rights; /* 0: those of the kind */
     uint32_t      may;    /* JANUS_RIGHT_FILE_ bits of a directory; 0: as its rights, [dir-may] */
     bool          kept;
@@ -147,10 +155,37 @@ janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t excl
 
 void jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
+/* The last call has left a handle that is being closed: closes the descriptor. */
+void jrt_io_left(struct jrt_io *io);
+
+/* A call that is inside becomes the reader or the writer. False: there is one. */
+bool jrt_io_claim(struct jrt_io *io, uint32_t exclusive);
+void jrt_io_unclaim(struct jrt_io *io, uint32_t exclusive);
+
 static inline bool jrt_io_is_closing(const struct jrt_io *io)
 {
     return (jrt_load_seq_cst(&io->use) & JRT_IO_CLOSING) != 0; /* seq_cst: after the word. */
 }
+
+/* The scheduler with its alarms: home.c. */
+
+static inline janus_scheduler *jrt_io_home(const struct jrt_io *io)
+{
+    return jrt_load_relaxed(&io->home); /* relaxed: only the lock of [io-home] makes it last. */
+}
+
+/* Makes sure that an alarm rings by the deadline. The task has joined. WOULD_WAIT: one does.
+ * DEADLINE: the handle has another home now. NO_MEMORY. */
+janus_status jrt_io_arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns);
+
+/* Disarms all alarms, and takes the home away. The caller is inside, or the last user. */
+void jrt_io_leave_home(struct jrt_io *io);
+
+/* Leaves the home, if the place is still that of the handle, which is being closed. */
+void jrt_io_leave_home_by_name(janus_io handle);
+
+/* The handle has none. The caller is its only user. */
+void jrt_io_set_home(struct jrt_io *io, janus_scheduler *home);
 
 /* Waiting: wait.c. */
 
@@ -168,8 +203,9 @@ void         jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way);
 /* Waits until `deadline_ns`, or until another task tells this readiness. */
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why);
 
-/* Waits until another thread tells this readiness. No cancel ends the wait of the task. */
-void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why);
+/* Waits until another thread tells this readiness. No cancel ends the wait of the task, not even a
+ * second one. */
+void jrt_io_pause_to_end(struct jrt_ready *ready);
 
 /* Registers the descriptor where the waiting task's scheduler looks, unless it is registered. */
 janus_status jrt_io_register(struct jrt_io *io, struct jrt_worker *worker);
@@ -202,14 +238,42 @@ uint32_t jrt_dir_may(uint32_t rights);
 /* Whether a try is worth it; otherwise the caller waits first, [io-drained]. */
 bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way);
 
+/* Takes a note before a try, [ready-try]. Nobody else reads, or writes, there.
+ * The note may have told of more than the try takes, [io-drained]. */
+static inline void jrt_io_take_note(struct jrt_io *io, enum jrt_ready_way way)
+{
+    (void)jrt_ready_take(&io->ready, way);
+    io->drained[way] = JRT_IO_UNKNOWN;
+}
+
 /* Accepts as janus_accept. A listener that was closed is CLOSED, not STALE. In socket.c. */
 janus_status jrt_io_accept(janus_io listener, janus_io *out);
+
+/* Reading and writing: stream.c. The usual calls of tasks are in quick.c, [io-quick]. */
+
+/* Whole calls. Their arguments are not checked yet. */
+janus_status jrt_io_read_slow(janus_io handle, void *to, size_t max, size_t *out_got);
+janus_status jrt_io_write_slow(janus_io handle, const void *from, size_t count, size_t *out_done);
+
+/* Go on with a call that has paid and entered. `status` is what happened so far: OK, or how the
+ * call ends. `sent` is what one transfer did, as the system told; 0 if there was none yet. */
+janus_status jrt_io_read_on(struct jrt_io *io, void *to, size_t max, size_t *out_got,
+                            janus_status status);
+janus_status jrt_io_write_on(janus_io handle, struct jrt_io *io, const void *from, size_t count,
+                             size_t *out_done, ptrdiff_t sent);
 
 /* Paying and ending: pay.c. */
 
 /* Pays for a transfer of the current task, before it enters. May wait, and may end the task.
  * `bytes`: for the toll. */
 janus_status jrt_io_pay(size_t bytes);
+
+/* Begins a call that asks the system something: pays, and enters. On an error nothing is paid. */
+janus_status jrt_io_pay_and_enter(janus_io handle, uint32_t right, uint32_t exclusive,
+                                  struct jrt_io **out);
+
+/* Pays an op, for a call that only waits. */
+janus_status jrt_io_pay_op(void);
 
 /* Pays for one more transfer of a call that is inside. False: not at once. */
 bool jrt_io_pay_more(size_t bytes);
@@ -234,8 +298,10 @@ janus_status jrt_io_error(int error);
 janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect_options *options,
                                     janus_io *out);
 
-/* Accepts and transfers that find no descriptor wait for one, [io-descriptors]. */
+/* Accepts that find no descriptor wait for one, [io-descriptors]. The caller has entered, and has
+ * the turn. OK: try again. *out_told: one was freed for this caller. If the caller does not use it,
+ * it reports it again. */
 void         jrt_io_descriptor_freed(void);
-janus_status jrt_io_await_descriptor(uint64_t deadline_ns);
+janus_status jrt_io_await_descriptor(struct jrt_io *io, bool *out_told);
 
 #endif

@@ -3,9 +3,13 @@
  * Unix sockets: credentials of the other end, and handles as messages.
  *
  * A handle travels as a descriptor with one byte, which holds the rights of the handle. So a
- * narrowed handle arrives narrowed. The receiver needs no right, but a place for a handle.
+ * narrowed handle arrives narrowed.
+ *
+ * Nothing counts a descriptor on its way. A file that arrives counts no longer under the capability
+ * that opened it. So both ends need net.adopt, as for raw descriptors.
  */
 #include "base/options.h"
+#include "host/file.h"
 #include "io/io.h"
 #include "means/call.h"
 #include "plat/net_unix.h"
@@ -24,7 +28,7 @@ janus_status janus_io_credentials(janus_io handle, janus_credentials *out)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
-    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    janus_status status = jrt_io_pay_and_enter(handle, 0, 0, &io);
     if (status != JANUS_OK) return status;
     int error = -EOPNOTSUPP;
     if (io->socket && !jrt_net_is_simulated(io->fd)) error = jrt_unix_credentials(io->fd, out);
@@ -48,7 +52,7 @@ static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32
     if (widens || passed->cold->process != NULL) return JANUS_UNAVAILABLE;
     passed->shared = true; /* see handle.c */
     for (;;) {
-        (void)jrt_ready_take(&io->ready, JRT_READY_WRITE); /* [ready-try] */
+        jrt_io_take_note(io, JRT_READY_WRITE);
         int error = jrt_unix_send(io->fd, passed->fd, (uint8_t)rights);
         if (error == 0) return JANUS_OK;
         if (error != -EAGAIN) return jrt_io_error(error);
@@ -61,7 +65,9 @@ janus_status janus_io_send_handle(janus_io handle, janus_io given)
 {
     struct jrt_io *io = NULL, *passed = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = jrt_io_pay(0);
+    janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, NULL);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = jrt_io_enter(handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
     if (status == JANUS_OK) {
@@ -80,7 +86,7 @@ static janus_status receive_inside(struct jrt_io *io, int *out_fd, uint8_t *out_
 {
     if (!is_unix_stream(io)) return JANUS_UNAVAILABLE;
     for (;;) {
-        (void)jrt_ready_take(&io->ready, JRT_READY_READ); /* [ready-try] */
+        jrt_io_take_note(io, JRT_READY_READ);
         int got = jrt_unix_receive(io->fd, out_fd, out_rights);
         if (got == 0) return JANUS_CLOSED;
         if (got > 0) return *out_fd >= 0 ? JANUS_OK : JANUS_STATE;
@@ -115,7 +121,8 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
     janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
-    status = jrt_handle_may_open(JANUS_CAP_KIND_NET, 0, &ask, options.kept, &toll);
+    status =
+        jrt_handle_may_open(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, &ask, options.kept, &toll);
     if (status != JANUS_OK) return status;
     status = receive_one(handle, &fd, &rights);
     if (status != JANUS_OK) {
@@ -126,6 +133,11 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
     struct jrt_io_plan plan = {
         .fd = fd, .shared = true, .kept = options.kept, .name = options.name};
     jrt_io_classify(&plan);
+    if (plan.kind == JANUS_IO_KIND_LISTENER && !jrt_descriptor_is_nonblocking(fd)) {
+        jrt_handle_closed(&toll); /* as janus_io_adopt: an accept would block its worker */
+        (void)jrt_net()->close(fd);
+        return JANUS_INVALID;
+    }
     plan.rights = rights & jrt_io_rights_of(plan.kind);
     if (plan.rights == 0) plan.rights = JANUS_IO_MAY_CLOSE;
     status = jrt_io_make(&plan, &toll, out);

@@ -33,12 +33,35 @@ static bool pay_fast(const struct jrt_task *task)
     return true;
 }
 
+/* The purse of the task that a blocking call is made for; NULL: nobody pays. A budget that
+ * replenishes never lacks a syscall. */
+static struct jrt_purse *purse_behind(const struct jrt_thread *thread)
+{
+    const struct jrt_task *task = thread->behalf;
+    return task != NULL && task->purse != NULL && task->purse->hard ? task->purse : NULL;
+}
+
+/* No worker. A task's callback has no account, [callback-account]. */
+static janus_status pay_as_thread(void)
+{
+    const struct jrt_thread *thread = jrt_thread_self();
+    struct jrt_purse        *purse = purse_behind(thread);
+    if (jrt_unlikely(thread->callback != NULL)) return JANUS_STATE;
+    if (jrt_likely(purse == NULL)) return JANUS_OK;
+    if (purse->left.syscalls == 0) {
+        uint64_t had = purse->granted.syscalls;
+        return jrt_trouble(JANUS_BUDGET_EXHAUSTED, JANUS_COMPONENT_SYSCALLS, had, had);
+    }
+    purse->left.syscalls--;
+    return JANUS_OK;
+}
+
 janus_status jrt_io_pay(size_t bytes)
 {
     struct jrt_worker *worker = jrt_worker_self();
     /* relaxed: set where only one thread was. */
     if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
-    if (worker == NULL) return JANUS_OK;
+    if (worker == NULL) return pay_as_thread();
     jrt_turn_toll(worker, JRT_IO_TOLLS);
     jrt_io_toll(bytes);
     if (jrt_likely(pay_fast(worker->current))) return JANUS_OK;
@@ -46,10 +69,27 @@ janus_status jrt_io_pay(size_t bytes)
     return jrt_pay(worker->current, &price);
 }
 
+janus_status jrt_io_pay_and_enter(janus_io handle, uint32_t right, uint32_t exclusive,
+                                  struct jrt_io **out)
+{
+    janus_status status = jrt_io_pay(0);
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = jrt_io_enter(handle, right, exclusive, out);
+    if (status != JANUS_OK) jrt_io_pay_back();
+    return status;
+}
+
+janus_status jrt_io_pay_op(void)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL || jrt_likely(jrt_fuel_one())) return JANUS_OK;
+    return jrt_pay_ops(worker->current, 1);
+}
+
 bool jrt_io_pay_more(size_t bytes)
 {
     struct jrt_worker *worker = jrt_worker_self();
-    if (worker == NULL) return true;
+    if (worker == NULL) return pay_as_thread() == JANUS_OK;
     jrt_turn_toll(worker, JRT_IO_TOLLS);
     jrt_io_toll(bytes);
     return pay_fast(worker->current);
@@ -58,7 +98,8 @@ bool jrt_io_pay_more(size_t bytes)
 void jrt_io_pay_back(void)
 {
     const struct jrt_worker *worker = jrt_worker_self();
-    struct jrt_purse        *purse = worker != NULL ? worker->current->purse : NULL;
+    struct jrt_purse        *purse =
+        worker != NULL ? worker->current->purse : purse_behind(jrt_thread_self());
     if (purse != NULL) purse->left.syscalls = janus_units_add(purse->left.syscalls, 1);
 }
 

@@ -5,14 +5,13 @@
  * [process-held]  A handle owns a struct jrt_process. A wait asks the system whether the child has
  *   ended, and then waits for an edge of the pidfd. The answer stays in the record, so that the
  *   next wait gets it, too. Closing abandons the record: the child is killed, unless it is
- *   detached, and collected by plat/process_linux.c.
+ *   detached, and collected by host/process_linux.c.
  */
 #include "io/io.h"
 
 #include "base/options.h"
+#include "host/process.h"
 #include "means/call.h"
-#include "means/terms.h"
-#include "plat/process.h"
 
 #include <errno.h>
 #include <string.h>
@@ -64,9 +63,7 @@ static janus_status take_tolls(struct start *start)
     janus_status status = jrt_handle_may_open(JANUS_CAP_KIND_PROCESS, JANUS_RIGHT_PROCESS_SPAWN,
                                               &ask, kept, &start->toll);
     if (status != JANUS_OK) return status;
-    const struct jrt_terms *terms = start->toll.terms;
-    bool bounded = terms != NULL && terms->held[JANUS_CAP_KIND_PROCESS].holder != 0;
-    if (bounded && start->options.detached) status = JANUS_CAP_LIMIT;
+    if (start->options.detached && jrt_handle_is_bounded(&start->toll)) status = JANUS_CAP_LIMIT;
     for (int i = 0; i < 3 && status == JANUS_OK; i++) {
         if (!is_pipe(start, i)) continue;
         status = jrt_handle_may_open(JANUS_CAP_KIND_NET, 0, &pipe, kept, &start->pipe_tolls[i]);
@@ -235,13 +232,22 @@ janus_status janus_process_start(const char *path, const char *const *arguments,
 
 /* Using. */
 
-static janus_status enter_process(janus_io handle, uint32_t right, uint32_t exclusive,
+/* Leaves a handle that is no process. */
+static janus_status check_kind(struct jrt_io *io, uint32_t exclusive)
+{
+    if (io->kind == JANUS_IO_KIND_PROCESS) return JANUS_OK;
+    jrt_io_leave(io, exclusive);
+    return JANUS_STATE;
+}
+
+static janus_status pay_and_enter(janus_io handle, uint32_t right, uint32_t exclusive,
                                   struct jrt_io **out)
 {
-    janus_status status = jrt_io_enter(handle, right, exclusive, out);
-    if (status != JANUS_OK || (*out)->kind == JANUS_IO_KIND_PROCESS) return status;
-    jrt_io_leave(*out, exclusive);
-    return JANUS_STATE;
+    janus_status status = jrt_io_pay_and_enter(handle, right, exclusive, out);
+    if (status != JANUS_OK) return status;
+    status = check_kind(*out, exclusive);
+    if (status != JANUS_OK) jrt_io_pay_back();
+    return status;
 }
 
 static janus_status await_end(struct jrt_io *io, janus_process_end *out)
@@ -267,7 +273,7 @@ janus_status janus_process_wait(janus_io handle, janus_process_end *out)
     janus_process_end end = {0, 0};
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
-    janus_status status = enter_process(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
+    janus_status status = pay_and_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
     if (status != JANUS_OK) return status;
     status = await_end(io, &end);
     jrt_io_leave(io, JRT_IO_READER);
@@ -280,7 +286,7 @@ janus_status janus_process_signal(janus_io handle, int number)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (number < 0 || number > 64) return JANUS_INVALID;
-    janus_status status = enter_process(handle, JANUS_IO_MAY_WRITE, 0, &io);
+    janus_status status = pay_and_enter(handle, JANUS_IO_MAY_WRITE, 0, &io);
     if (status != JANUS_OK) return status;
     jrt_lock(&io->cold->lock);
     int error = jrt_process_signal(io->cold->process, number);
@@ -295,7 +301,8 @@ janus_status janus_process_inspect(janus_io handle, janus_process_info *out)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
-    janus_status status = enter_process(handle, 0, 0, &io);
+    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    if (status == JANUS_OK) status = check_kind(io, 0);
     if (status != JANUS_OK) return status;
     const struct jrt_process *process = io->cold->process;
     jrt_lock(&io->cold->lock);

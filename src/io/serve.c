@@ -7,6 +7,7 @@
 #include "task/worker.h"
 
 #include <janusrt/net.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +35,8 @@ static void turn_away(void *argument)
 }
 
 /* Starts the child. On an error the connection is closed. */
-static janus_status start(janus_nursery *nursery, janus_io io, janus_entry *entry)
+static janus_status start(janus_nursery *nursery, janus_io io, janus_entry *entry,
+                          const janus_spawn_options *each)
 {
     struct guest *guest = jrt_malloc(sizeof *guest);
     if (guest == NULL) {
@@ -42,23 +44,19 @@ static janus_status start(janus_nursery *nursery, janus_io io, janus_entry *entr
         return JANUS_NO_MEMORY;
     }
     *guest = (struct guest){io, entry};
-    janus_spawn_options options = {.struct_bytes = sizeof options,
-                                   .name = "connection",
-                                   .unjoinable = true,
-                                   .drop = turn_away,
-                                   .when_full = JANUS_WHEN_FULL_WAIT};
-    janus_status        status = janus_spawn_with(nursery, serve_one, guest, &options, NULL);
+    janus_status status = janus_spawn_with(nursery, serve_one, guest, each, NULL);
     if (status != JANUS_OK) turn_away(guest);
     return status;
 }
 
-static janus_status serve(janus_nursery *nursery, janus_io listener, janus_entry *entry)
+static janus_status serve(janus_nursery *nursery, janus_io listener, janus_entry *entry,
+                          const janus_spawn_options *each)
 {
     janus_status status = JANUS_OK;
     while (status == JANUS_OK) {
         janus_io io;
         status = jrt_io_accept(listener, &io);
-        if (status == JANUS_OK) status = start(nursery, io, entry);
+        if (status == JANUS_OK) status = start(nursery, io, entry, each);
         if (status == JANUS_NO_MEMORY) status = janus_yield(); /* one is lost, others may come */
     }
     return status;
@@ -75,24 +73,49 @@ static janus_status check(janus_io listener)
     return status;
 }
 
-janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nursery_options *given)
+/* The caller's options, and those that a server sets. Its owner accepts and recharges nobody, so
+ * connections end when their budget is used up. */
+static janus_status set_up(const janus_nursery_options *given, const janus_spawn_options *each,
+                           janus_nursery_options *options, janus_spawn_options *child)
 {
-    janus_nursery_options options = {.struct_bytes = sizeof options,
-                                     .policy = JANUS_POLICY_WAIT_ALL};
-    jrt_stack_check(); /* [stack-reserve] */
-    if (entry == NULL) return JANUS_INVALID;
-    if (given != NULL && !jrt_struct_sane(given->struct_bytes, sizeof options)) {
+    if (given != NULL && !jrt_struct_sane(given->struct_bytes, sizeof *options)) {
         return JANUS_INVALID;
     }
-    if (given != NULL) memcpy(&options, given, given->struct_bytes);
-    options.struct_bytes = sizeof options;
-    options.when_full = JANUS_WHEN_FULL_WAIT;
-    janus_status status = check(listener);
+    if (each != NULL && !jrt_struct_sane(each->struct_bytes, sizeof *child)) return JANUS_INVALID;
+    if (each != NULL && each->struct_bytes > offsetof(janus_spawn_options, drop) &&
+        each->drop != NULL) {
+        return JANUS_INVALID;
+    }
+    if (given != NULL) memcpy(options, given, given->struct_bytes);
+    if (each != NULL) memcpy(child, each, each->struct_bytes);
+    options->struct_bytes = sizeof *options;
+    options->when_full = JANUS_WHEN_FULL_WAIT;
+    options->policy = JANUS_POLICY_WAIT_ALL; /* a connection fails alone */
+    if (options->exhaustion == JANUS_EXHAUSTION_DEFAULT && options->on_exhausted == NULL) {
+        options->exhaustion = JANUS_EXHAUSTION_END;
+    }
+    child->struct_bytes = sizeof *child;
+    child->when_full = JANUS_WHEN_FULL_WAIT;
+    child->unjoinable = true;
+    child->drop = turn_away;
+    if (child->name == NULL) child->name = "connection";
+    return JANUS_OK;
+}
+
+janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nursery_options *given,
+                         const janus_spawn_options *each)
+{
+    janus_nursery_options options = {.struct_bytes = sizeof options};
+    janus_spawn_options   child = {.struct_bytes = sizeof child};
+    jrt_stack_check(); /* [stack-reserve] */
+    if (entry == NULL) return JANUS_INVALID;
+    janus_status status = set_up(given, each, &options, &child);
+    if (status == JANUS_OK) status = check(listener);
     if (status != JANUS_OK) return status;
     janus_nursery nursery;
     status = janus_nursery_open(&nursery, &options);
     if (status < JANUS_OK) return status;
-    janus_status served = serve(&nursery, listener, entry);
+    janus_status served = serve(&nursery, listener, entry, &child);
     status = janus_nursery_end(&nursery, NULL);
     bool closed = served == JANUS_CLOSED;
     if (status != JANUS_OK || closed) return status;

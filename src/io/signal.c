@@ -7,7 +7,8 @@
  *   process. A world has its own counts, which only janus_signal_raise changes.
  *
  * [signal-catch]  `caught` counts the waits and catches of a number. The first one adds a watch of
- *   plat/signal.h, which installs a handler. The last one removes it.
+ *   plat/signal.h, which installs a handler. The last one removes it. `kept` counts the catches
+ *   alone: a release undoes a catch, and never the catch of a task that waits.
  *
  * Locks: catch_lock around adding and removing watches. wait_lock guards waiters and counts. The
  * watches' thread takes wait_lock under its own list's lock. So no code adds or removes a watch
@@ -35,6 +36,7 @@ struct waiter {
 
 static pthread_mutex_t         catch_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint32_t                caught[NUMBERS]; /* [signal-catch] */
+static uint32_t                kept[NUMBERS];   /* of them, by janus_signal_catch */
 static struct jrt_signal_watch watches[NUMBERS];
 
 static pthread_mutex_t wait_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -73,9 +75,16 @@ static janus_status may(int number)
     return jrt_handle_check(JANUS_CAP_KIND_PROCESS, JANUS_RIGHT_PROCESS_SIGNAL, &ask);
 }
 
+/* Pays for a call that the system hears of, if it is allowed. */
+static janus_status may_pay(int number)
+{
+    janus_status status = may(number);
+    return status == JANUS_OK ? jrt_io_end(jrt_io_pay(0)) : status;
+}
+
 /* Catching. */
 
-static janus_status catch_it(int number)
+static janus_status catch_it(int number, bool keeps)
 {
     janus_status status = JANUS_OK;
     if (jrt_world_now() != NULL) return JANUS_OK;
@@ -85,20 +94,27 @@ static janus_status catch_it(int number)
             .number = number, .call = on_signal, .subject = (void *)(intptr_t)number};
         status = jrt_signal_watch_add(&watches[number]);
     }
-    if (status == JANUS_OK) caught[number]++;
+    if (status == JANUS_OK) {
+        caught[number]++;
+        kept[number] += keeps;
+    }
     jrt_debug_invariant("signal-catch", status != JANUS_OK || watches[number].number == number);
     jrt_unlock(&catch_lock);
     return status;
 }
 
-static janus_status release_it(int number)
+static janus_status release_it(int number, bool keeps)
 {
     if (jrt_world_now() != NULL) return JANUS_OK;
     jrt_lock(&catch_lock);
-    bool is_caught = caught[number] > 0;
-    if (is_caught && --caught[number] == 0) jrt_signal_watch_remove(&watches[number]);
+    bool mine = !keeps || kept[number] > 0;
+    if (mine) {
+        jrt_debug_invariant("signal-catch", caught[number] >= kept[number] + !keeps);
+        kept[number] -= keeps;
+        if (--caught[number] == 0) jrt_signal_watch_remove(&watches[number]);
+    }
     jrt_unlock(&catch_lock);
-    return is_caught ? JANUS_OK : JANUS_STATE;
+    return mine ? JANUS_OK : JANUS_STATE;
 }
 
 static bool is_caught(int number)
@@ -121,16 +137,19 @@ static uint64_t count_now(int number)
 janus_status janus_signal_catch(int number, uint64_t *out_count)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = may(number);
-    if (status == JANUS_OK) status = catch_it(number);
-    if (status == JANUS_OK && out_count != NULL) *out_count = count_now(number);
+    janus_status status = may_pay(number);
+    if (status != JANUS_OK) return status;
+    uint64_t count = count_now(number); /* before it is caught, so that none is lost */
+    status = catch_it(number, true);
+    if (status == JANUS_OK && out_count != NULL) *out_count = count;
     return status;
 }
 
 janus_status janus_signal_release(int number)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    return jrt_signal_can_watch(number) ? release_it(number) : JANUS_INVALID;
+    janus_status status = may(number);
+    return status == JANUS_OK ? release_it(number, true) : status;
 }
 
 /* Waiting. */
@@ -159,19 +178,21 @@ static janus_status wait_beyond(int number, uint64_t *count, uint64_t deadline_n
     leave(&waiter);
     jrt_unlock(&wait_lock);
     jrt_debug_invariant("signal-count", now >= *count);
-    if (status == JANUS_OK) *count = now;
-    return status;
+    if (now == *count) return status;
+    *count = now; /* it came, perhaps in the moment in which the wait ended otherwise */
+    return JANUS_OK;
 }
 
 janus_status janus_signal_wait(int number, uint64_t deadline_ns)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = may(number);
-    if (status == JANUS_OK) status = catch_it(number);
+    janus_status status = may_pay(number);
     if (status != JANUS_OK) return status;
-    uint64_t count = count_now(number);
+    uint64_t count = count_now(number); /* before it is caught, so that none is lost */
+    status = catch_it(number, false);
+    if (status != JANUS_OK) return status;
     status = wait_beyond(number, &count, deadline_ns);
-    (void)release_it(number);
+    (void)release_it(number, false);
     return jrt_io_end(status);
 }
 
@@ -182,14 +203,16 @@ janus_status janus_signal_wait_next(int number, uint64_t *count, uint64_t deadli
     janus_status status = may(number);
     if (status != JANUS_OK) return status;
     if (!is_caught(number)) return JANUS_STATE;
-    return jrt_io_end(wait_beyond(number, count, deadline_ns));
+    status = jrt_io_pay_op();
+    if (status == JANUS_OK) status = wait_beyond(number, count, deadline_ns);
+    return jrt_io_end(status);
 }
 
 janus_status janus_signal_raise(int number)
 {
     struct jrt_world *world = jrt_world_now();
     jrt_stack_check(); /* [stack-reserve] */
-    janus_status status = may(number);
+    janus_status status = may_pay(number);
     if (status != JANUS_OK) return status;
     if (world == NULL) return kill(getpid(), number) == 0 ? JANUS_OK : JANUS_INVALID;
     jrt_lock(&wait_lock);

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Sockets: listen, accept, connect, pairs and pipes. */
+/*
+ * Sockets: listen, accept, connect, pairs and pipes.
+ *
+ * A call copies the address that it is given, and checks and uses the copy. The task may wait in
+ * between, and another task may change the original.
+ */
 #include "base/options.h"
 #include "io/io.h"
 #include "means/call.h"
@@ -29,6 +34,13 @@ static janus_status may_open(uint32_t right, const janus_address *address, bool 
     return jrt_handle_may_open(JANUS_CAP_KIND_NET, right, &ask, kept, toll);
 }
 
+/* Whether it is a Unix socket of the system. */
+static bool is_local(int fd, const janus_address *address)
+{
+    return jrt_address_domain((janus_family)address->family) == AF_UNIX &&
+           !jrt_net_is_simulated(fd);
+}
+
 /* Listening. */
 
 static int prepare_listener(int fd, const janus_address *at, const janus_listen_options *options)
@@ -56,6 +68,8 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
         return JANUS_INVALID;
     }
     if (options.backlog > INT32_MAX) return JANUS_INVALID;
+    const janus_address copy = *at; /* it may change while the task waits */
+    at = &copy;
     janus_status status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     status = may_open(JANUS_RIGHT_NET_LISTEN, at, options.kept, &toll);
@@ -69,6 +83,7 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_LISTENER,
                                .fd = fd,
                                .socket = true,
+                               .local = is_local(fd, at),
                                .kept = options.kept,
                                .name = options.name};
     status = jrt_io_make(&plan, &toll, out);
@@ -77,23 +92,30 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
 
 /* Accepting. */
 
-/* Waits for a connection and takes it. The caller has the turn. */
-static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_address *out_peer)
+static bool lacks_descriptor(int error)
+{
+    return error == -EMFILE || error == -ENFILE || error == -ENOBUFS || error == -ENOMEM;
+}
+
+/* As accept_next. *told: a descriptor was freed for this call, which has not used it. */
+static janus_status try_and_wait(struct jrt_io *listener, int *out_fd, janus_address *out_peer,
+                                 bool *told)
 {
     const enum jrt_ready_way way = JRT_READY_READ;
     for (;;) {
         (void)jrt_ready_take(&listener->ready, way); /* [ready-try] */
         int fd = jrt_net()->accept(listener->fd, out_peer);
         if (fd >= 0) {
+            *told = false;
             *out_fd = fd;
             return JANUS_OK;
         }
-        janus_status status = JANUS_OK;
-        if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
-            uint64_t deadline = jrt_load_acquire(&listener->deadlines[way]); /* acquire: wait.c. */
-            if (jrt_io_is_closing(listener)) return JANUS_CLOSED;
-            status = jrt_io_await_descriptor(deadline); /* [io-descriptors] */
+        janus_status status;
+        if (lacks_descriptor(fd)) {
+            status = jrt_io_await_descriptor(listener, told);
         } else if (fd == -EAGAIN) {
+            if (*told) jrt_io_descriptor_freed();
+            *told = false;
             status = jrt_io_await(listener, way, JRT_WAIT_ACCEPT);
         } else {
             return jrt_io_is_closing(listener) ? JANUS_CLOSED : jrt_io_error(fd);
@@ -102,7 +124,18 @@ static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_addr
     }
 }
 
-static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *out_peer)
+/* Waits for a connection and takes it. The caller has the turn. */
+static janus_status accept_next(struct jrt_io *listener, int *out_fd, janus_address *out_peer)
+{
+    bool         told = false;
+    janus_status status = try_and_wait(listener, out_fd, out_peer, &told);
+    if (jrt_unlikely(told)) jrt_io_descriptor_freed(); /* it is for the next one */
+    return status;
+}
+
+/* Fills the plan of the connection. */
+static janus_status accept_in_turn(janus_io handle, struct jrt_io_plan *plan,
+                                   janus_address *out_peer)
 {
     struct jrt_io *listener = NULL;
     janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
@@ -112,7 +145,8 @@ static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *
     } else {
         status = jrt_io_turn_take(listener, JRT_READY_READ, JRT_WAIT_ACCEPT);
         if (status == JANUS_OK) {
-            status = accept_next(listener, out_fd, out_peer);
+            plan->local = listener->local;
+            status = accept_next(listener, &plan->fd, out_peer);
             jrt_io_turn_pass(listener, JRT_READY_READ);
         }
     }
@@ -126,21 +160,20 @@ static janus_status accept_in_turn(janus_io handle, int *out_fd, janus_address *
 static janus_status accept_one(janus_io listener, janus_io *out, janus_address *out_peer)
 {
     struct jrt_handle_toll toll;
-    int                    fd = -1;
+    struct jrt_io_plan     plan = {.kind = JANUS_IO_KIND_STREAM, .fd = -1, .socket = true};
     janus_status           status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
     /* First the place for the handle: a connection that is taken can be kept. */
     status = may_open(0, NULL, false, &toll);
     if (status != JANUS_OK) return status;
-    status = accept_in_turn(listener, &fd, out_peer);
+    status = accept_in_turn(listener, &plan, out_peer);
     if (status != JANUS_OK) {
         jrt_handle_closed(&toll);
         jrt_io_pay_back();
         return jrt_io_end(status);
     }
-    struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM, .fd = fd, .socket = true};
     status = jrt_io_make(&plan, &toll, out);
-    return status == JANUS_OK ? status : give_up(fd, status);
+    return status == JANUS_OK ? status : give_up(plan.fd, status);
 }
 
 janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
@@ -219,6 +252,7 @@ janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_STREAM,
                                .fd = fd,
                                .socket = true,
+                               .local = is_local(fd, to),
                                .kept = options->kept,
                                .name = options->name};
     status = jrt_io_make(&plan, &toll, out);
@@ -249,9 +283,10 @@ janus_status janus_connect(const janus_address *to, const janus_connect_options 
     if (to == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
         return JANUS_INVALID;
     }
-    janus_status status = jrt_io_pay(0);
+    const janus_address copy = *to; /* it may change while the task waits */
+    janus_status        status = jrt_io_pay(0);
     if (status != JANUS_OK) return jrt_io_end(status);
-    status = connect_with(to, &options, out);
+    status = connect_with(&copy, &options, out);
     if (status == JANUS_CANCELLED || status == JANUS_STATE) jrt_io_pay_back();
     return jrt_io_end(status);
 }
@@ -281,6 +316,7 @@ static void plan_two(struct two *two, bool socket, const int fds[2])
             .kind = socket ? JANUS_IO_KIND_STREAM : JANUS_IO_KIND_PIPE,
             .fd = fds[i],
             .socket = socket,
+            .local = socket && !jrt_net_is_simulated(fds[i]),
             .rights = socket ? 0 : way | JANUS_IO_MAY_CLOSE,
             .kept = two->options.kept,
             .name = two->options.name,
@@ -349,7 +385,7 @@ static janus_status ask(janus_io handle, int (*question)(int fd, janus_address *
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL) return JANUS_INVALID;
-    janus_status status = jrt_io_enter(handle, 0, 0, &io);
+    janus_status status = jrt_io_pay_and_enter(handle, 0, 0, &io);
     if (status != JANUS_OK) return status;
     int error = io->socket ? question(io->fd, out) : -ENOTSOCK;
     jrt_io_leave(io, 0);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading and writing. */
+/* Reading and writing, in all cases. The usual ones are in quick.c. */
 #include "io/io.h"
 
 #include "io/file.h"
 #include "means/call.h"
+#include "plat/net_unix.h"
 #include "task/purse.h"
 #include "task/worker.h"
 #include "work/turn.h"
@@ -31,64 +32,17 @@ static janus_status late(const struct jrt_io *io, enum jrt_ready_way way)
     return jrt_clock_now_ns() >= deadline ? JANUS_DEADLINE : JANUS_OK;
 }
 
-/* The likely cases of jrt_io_pay and jrt_io_enter, without a call. All else goes there. */
-
-static inline janus_status pay(size_t bytes)
+/* *out_parted is set if a short read is no proof that nothing is left, [io-drained]. */
+static inline ptrdiff_t receive(const struct jrt_io *io, const struct iovec *pieces, int count,
+                                bool *out_parted)
 {
-    struct jrt_worker *worker = jrt_worker_self();
-    if (jrt_likely(worker != NULL && bytes < JRT_IO_BYTES_FOR_A_TOLL)) {
-        struct jrt_purse *purse = worker->current->purse;
-        if (jrt_likely(purse != NULL && purse->left.syscalls != 0) &&
-            jrt_likely(worker->tolls >= JRT_IO_TOLLS) && jrt_likely(jrt_fuel_one())) {
-            purse->left.syscalls--;
-            worker->tolls -= JRT_IO_TOLLS;
-            return JANUS_OK;
-        }
-    }
-    return jrt_io_pay(bytes);
-}
-
-/* A handle with all rights that nobody closes. */
-static inline bool enter_fast(janus_io handle, uint32_t right, uint32_t exclusive,
-                              struct jrt_io **out)
-{
-    uint64_t place = handle.opaque[0] >> JRT_IO_PLACE_AT;
-    uint64_t key = handle.opaque[0] ^ handle.opaque[1];
-    /* acquire: the base. */
-    if (jrt_unlikely(place >= jrt_load_acquire(&jrt_ready_table.places) || key == 0)) return false;
-    /* relaxed: written before `places`. */
-    struct jrt_io *io = (struct jrt_io *)(void *)jrt_load_relaxed(&jrt_ready_table.base) + place;
-    if (jrt_unlikely(jrt_load_acquire(&io->key) != key)) return false; /* acquire: the record. */
-    uint32_t rights = jrt_io_first_rights(io);
-    if (jrt_unlikely((handle.opaque[0] & 0xffu) != rights || (rights & right) != right)) {
-        return false;
-    }
-    /* relaxed, both: set where only one thread was; the cas decides. */
-    if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return false;
-    uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: as above. */
-    if (jrt_unlikely((use & (JRT_IO_CLOSING | exclusive)) != 0)) return false;
-    if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return false;
-    /* acq_rel: [io-use], what the last caller wrote. */
-    if (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive))) return false;
-    *out = io;
-    if (jrt_likely(jrt_load_acquire(&io->key) == key)) return true; /* acquire: as above. */
-    jrt_io_leave(io, exclusive);                                    /* it changed hands meanwhile */
-    return false;
-}
-
-static inline janus_status enter(janus_io handle, uint32_t right, uint32_t exclusive,
-                                 struct jrt_io **out)
-{
-    if (jrt_likely(enter_fast(handle, right, exclusive, out))) return JANUS_OK;
-    return jrt_io_enter(handle, right, exclusive, out);
+    if (jrt_unlikely(io->local)) return jrt_unix_read(io->fd, pieces, count, out_parted);
+    return jrt_net()->receive(io->fd, io->socket, pieces, count);
 }
 
 /* Receives or sends once. The caller has entered and paid. */
-static inline __attribute__((always_inline)) janus_status transfer(struct jrt_io      *io,
-                                                                   enum jrt_ready_way  way,
-                                                                   const struct iovec *pieces,
-                                                                   int count, bool tries,
-                                                                   size_t *out)
+static janus_status transfer(struct jrt_io *io, enum jrt_ready_way way, const struct iovec *pieces,
+                             int count, bool tries, size_t *out)
 {
     size_t       wanted = count == 1 ? pieces->iov_len : length_of(pieces, count);
     janus_status status = late(io, way);
@@ -96,19 +50,23 @@ static inline __attribute__((always_inline)) janus_status transfer(struct jrt_io
     while (status == JANUS_OK) {
         if (io->drained[way] == JRT_IO_UNKNOWN || jrt_io_worth_trying(io, way) ||
             (tries && !tried)) {
+            bool      parted = false;
             ptrdiff_t done = way == JRT_READY_READ
-                                 ? jrt_net()->receive(io->fd, io->socket, pieces, count)
+                                 ? receive(io, pieces, count, &parted)
                                  : jrt_net()->send(io->fd, io->socket, pieces, count);
             tried = true;
             io->drained[way] = JRT_IO_UNKNOWN;
             if (done > 0) {
                 bool is_short = (size_t)done < wanted && io->kind == JANUS_IO_KIND_STREAM;
-                if (is_short) io->drained[way] = JRT_IO_SHORT;
+                if (is_short && !parted) io->drained[way] = JRT_IO_SHORT;
                 count_bytes(io, way, done);
                 *out = (size_t)done;
                 return JANUS_OK;
             }
-            if (done == 0) return way == JRT_READY_READ ? JANUS_CLOSED : JANUS_OK;
+            if (done == 0) { /* the end, or a datagram of no bytes */
+                bool ends = way == JRT_READY_READ && io->kind != JANUS_IO_KIND_DATAGRAM;
+                return ends ? JANUS_CLOSED : JANUS_OK;
+            }
             if (done != -EAGAIN) return jrt_io_error((int)done);
             io->drained[way] = JRT_IO_EMPTY;
         }
@@ -120,44 +78,51 @@ static inline __attribute__((always_inline)) janus_status transfer(struct jrt_io
 
 /* Reading. */
 
-static inline __attribute__((always_inline)) janus_status read_in(janus_io            handle,
-                                                                  const struct iovec *pieces,
-                                                                  int count, bool tries,
-                                                                  size_t *out_got)
+/* Ends a read that has entered and paid. */
+static janus_status end_read(struct jrt_io *io, janus_status status, size_t got)
 {
-    struct jrt_io *io = NULL;
-    *out_got = 0;
-    janus_status status = pay(0);
-    if (status != JANUS_OK) return status;
-    status = enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
-    if (status == JANUS_OK) {
-        status = io->helped ? jrt_file_transfer(io, JRT_READY_READ, pieces, count, tries, out_got)
-                            : transfer(io, JRT_READY_READ, pieces, count, tries, out_got);
-        jrt_io_leave(io, JRT_IO_READER);
-        jrt_io_toll(*out_got);
-    }
-    if (jrt_unlikely(status != JANUS_OK)) {
-        if (status != JANUS_CLOSED) jrt_io_pay_back();
-        return jrt_io_end(status);
-    }
-    return JANUS_OK;
+    jrt_io_leave(io, JRT_IO_READER);
+    jrt_io_toll(got);
+    if (jrt_likely(status == JANUS_OK)) return JANUS_OK;
+    if (status != JANUS_CLOSED) jrt_io_pay_back();
+    return jrt_io_end(status);
 }
 
 static janus_status read_once(janus_io handle, const struct iovec *pieces, int count, bool tries,
                               size_t *out_got)
 {
-    return read_in(handle, pieces, count, tries, out_got);
+    struct jrt_io *io = NULL;
+    *out_got = 0;
+    janus_status status = jrt_io_pay(0);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
+    if (status != JANUS_OK) {
+        jrt_io_pay_back();
+        return jrt_io_end(status);
+    }
+    status = (io->helped ? jrt_file_transfer : transfer)(io, JRT_READY_READ, pieces, count, tries,
+                                                         out_got);
+    return end_read(io, status, *out_got);
 }
 
-janus_status janus_io_read(janus_io io, void *to, size_t max, size_t *out_got)
+janus_status jrt_io_read_on(struct jrt_io *io, void *to, size_t max, size_t *out_got,
+                            janus_status status)
 {
     struct iovec piece = {to, max};
-    size_t       got;
+    *out_got = 0;
+    if (status == JANUS_OK) {
+        status = (io->helped ? jrt_file_transfer : transfer)(io, JRT_READY_READ, &piece, 1, false,
+                                                             out_got);
+    }
+    return end_read(io, status, *out_got);
+}
+
+janus_status jrt_io_read_slow(janus_io handle, void *to, size_t max, size_t *out_got)
+{
+    struct iovec piece = {to, max};
     jrt_stack_check(); /* [stack-reserve] */
     if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
-    janus_status status = read_in(io, &piece, 1, false, &got);
-    *out_got = got;
-    return status;
+    return read_once(handle, &piece, 1, false, out_got);
 }
 
 janus_status janus_io_try_read(janus_io io, void *to, size_t max, size_t *out_got)
@@ -173,14 +138,14 @@ janus_status janus_io_read_full(janus_io io, void *to, size_t count, size_t *out
     size_t       all = 0;
     janus_status status = JANUS_OK;
     jrt_stack_check(); /* [stack-reserve] */
-    if ((to == NULL && count > 0) || count > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
-    *out_got = 0;
+    if ((to == NULL && count > 0) || count > PTRDIFF_MAX) return JANUS_INVALID;
+    if (out_got != NULL) *out_got = 0;
     while (all < count && status == JANUS_OK) {
         struct iovec piece = {(char *)to + all, count - all};
         size_t       got = 0;
         status = read_once(io, &piece, 1, false, &got);
         all += got;
-        *out_got = all; /* also for a task that ends in the next call */
+        if (out_got != NULL) *out_got = all; /* also for a task that ends in the next call */
     }
     return status;
 }
@@ -262,26 +227,60 @@ static janus_status write_inside(struct jrt_io *io, struct writing *writing, boo
     }
 }
 
-static inline __attribute__((always_inline)) janus_status write_all(struct writing *writing,
-                                                                    size_t         *out_done)
+/* Writes as write_inside, and leaves. */
+static janus_status write_and_leave(struct jrt_io *io, struct writing *writing, size_t *out_done)
+{
+    bool         unused = true;
+    janus_status status = write_inside(io, writing, &unused);
+    jrt_io_leave(io, JRT_IO_WRITER);
+    if (out_done != NULL) *out_done = writing->done; /* before the task may end */
+    if (unused) jrt_io_pay_back();
+    return jrt_io_end(status);
+}
+
+static janus_status write_all(struct writing *writing, size_t *out_done)
 {
     janus_status status = JANUS_OK;
     while (writing->done < writing->all && status == JANUS_OK) {
         struct jrt_io *io = NULL;
-        bool           unused = true;
-        status = pay(writing->all - writing->done);
+        status = jrt_io_pay(writing->all - writing->done);
         if (status != JANUS_OK) return status;
-        status = enter(writing->handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
-        if (status == JANUS_OK) {
-            status = write_inside(io, writing, &unused);
-            jrt_io_leave(io, JRT_IO_WRITER);
+        status = jrt_io_enter(writing->handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
+        if (status != JANUS_OK) {
+            jrt_io_pay_back();
+            return jrt_io_end(status);
         }
-        if (out_done != NULL) *out_done = writing->done; /* before the task may end */
-        if (unused) jrt_io_pay_back();
-        status = jrt_io_end(status);
+        status = write_and_leave(io, writing, out_done);
         if (writing->tries) break;
     }
     return status;
+}
+
+janus_status jrt_io_write_on(janus_io handle, struct jrt_io *io, const void *from, size_t count,
+                             size_t *out_done, ptrdiff_t sent)
+{
+    janus_io_piece piece = {(void *)from, count};
+    struct writing writing = {.handle = handle, .pieces = &piece, .count = 1, .all = count};
+    janus_status   status = JANUS_OK;
+    if (out_done != NULL) *out_done = 0;
+    if (sent > 0) { /* short: what is left is a transfer of its own */
+        io->drained[JRT_READY_WRITE] = JRT_IO_SHORT;
+        count_bytes(io, JRT_READY_WRITE, sent);
+        writing.done = (size_t)sent;
+        if (out_done != NULL) *out_done = writing.done; /* before the task may end */
+        if (!jrt_io_pay_more(writing.done)) {
+            jrt_io_leave(io, JRT_IO_WRITER);
+            return write_all(&writing, out_done);
+        }
+    } else if (sent == -EAGAIN) {
+        io->drained[JRT_READY_WRITE] = JRT_IO_EMPTY;
+    } else if (sent < 0) {
+        jrt_io_leave(io, JRT_IO_WRITER);
+        jrt_io_pay_back();
+        return jrt_io_error((int)sent);
+    }
+    status = write_and_leave(io, &writing, out_done);
+    return status == JANUS_OK ? write_all(&writing, out_done) : status;
 }
 
 static janus_status write_pieces(janus_io io, const janus_io_piece *pieces, uint32_t count,
@@ -297,11 +296,11 @@ static janus_status write_pieces(janus_io io, const janus_io_piece *pieces, uint
     return write_all(&writing, out_done);
 }
 
-janus_status janus_io_write(janus_io io, const void *from, size_t count, size_t *out_done)
+janus_status jrt_io_write_slow(janus_io handle, const void *from, size_t count, size_t *out_done)
 {
     janus_io_piece piece = {(void *)from, count};
     jrt_stack_check(); /* [stack-reserve] */
-    struct writing writing = {.handle = io, .pieces = &piece, .count = 1, .all = count};
+    struct writing writing = {.handle = handle, .pieces = &piece, .count = 1, .all = count};
     if (out_done != NULL) *out_done = 0;
     if ((from == NULL && count > 0) || count > PTRDIFF_MAX) return JANUS_INVALID;
     return write_all(&writing, out_done);
@@ -333,7 +332,9 @@ janus_status janus_io_wait(janus_io handle, uint32_t way)
     bool               reads = way == JANUS_IO_READ;
     enum jrt_ready_way which = reads ? JRT_READY_READ : JRT_READY_WRITE;
     uint32_t           exclusive = reads ? JRT_IO_READER : JRT_IO_WRITER;
-    janus_status       status = jrt_io_enter(handle, way, exclusive, &io);
+    janus_status       status = jrt_io_pay_op();
+    if (status != JANUS_OK) return jrt_io_end(status);
+    status = jrt_io_enter(handle, way, exclusive, &io);
     if (status != JANUS_OK) return status;
     status = late(io, which);
     enum jrt_wait why = reads ? JRT_WAIT_READ : JRT_WAIT_WRITE;

@@ -144,3 +144,13 @@ struct jrt_io *jrt_io_of(janus_io handle)
     if (all == 0 || rights == 0 || (rights & ~first) != 0) return NULL;
     return key_for(io, rights) == key ? io : NULL;
 }
+
+struct jrt_io *jrt_io_place_of(janus_io handle)
+{
+    return at_place((uint32_t)(handle.opaque[0] >> JRT_IO_PLACE_AT));
+}
+
+bool jrt_io_was(const struct jrt_io *io, janus_io handle)
+{
+    return key_for(io, jrt_io_rights(handle)) == (handle.opaque[0] ^ handle.opaque[1]);
+}

@@ -8,7 +8,10 @@
  * [io-drained]  After a short transfer of a stream the system has no more: the next call waits
  *   without a try. A later edge leaves a note, and then the call tries. This holds only for a
  *   registered descriptor. It does not hold once the system has reported an end, an error or an
- *   urgent byte, because no further edge may come. Other kinds of descriptors always try.
+ *   urgent byte, because no further edge may come. The system ends a read of a Unix stream behind
+ *   bytes with which a descriptor came, so such a short read proves nothing. Every other call that
+ *   takes a note says that it knows nothing (jrt_io_take_note). Other kinds of descriptors always
+ *   try.
  *
  * [io-lazy]  Deadlines are numbers in the handle. A wait needs a timer only if none rings early
  *   enough. A timer that rings early finds a later deadline and kicks the waiter, which arms it
@@ -16,15 +19,17 @@
  *   not once per read. A waiter first joins the word, and then reads when the alarm rings. The
  *   alarm first writes that it rings no more, and then reads the word. So one of them sees the
  *   other.
- *   Only a handle whose owner is a task of the same scheduler keeps a timer there, because it is
- *   closed before the scheduler is. Any other wait has a timer in its frame.
+ *   Only a handle whose owner is a task of the same scheduler keeps a timer there, [io-home]. Any
+ *   other wait has a timer in its frame.
  *
  * [io-turn]  Several tasks may accept from one listener. One has the turn: it tries, and waits in
  *   the word. The others wait in a list, in the order in which they came, each in a readiness of
  *   its own. The task that passes the turn tells the first of them.
  *
  * [io-descriptors]  If the process has no descriptor left, no edge will say when it has one again.
- *   So an accept waits until a handle is closed, or some time has passed.
+ *   So an accept waits until a handle is closed, or some time has passed. It waits in the word of
+ *   the listener, as if for an edge. So the close of the listener and a new deadline end the wait,
+ *   too. It registers nothing: a set may need a descriptor.
  */
 #include "io/io.h"
 
@@ -41,6 +46,8 @@ struct visit {
     struct jrt_io     *io; /* NULL: none */
     enum jrt_ready_way way;
     uint64_t           deadline_ns; /* of the handle, as it was before the wait */
+    bool               lazy;        /* the handle's own alarm ends the wait, [io-lazy] */
+    bool               apart;       /* no edge is waited for, [io-descriptors] */
 };
 
 void jrt_io_count_wait(int more)
@@ -57,33 +64,7 @@ void jrt_io_count_wait(int more)
 
 static bool keeps_alarm(const struct jrt_io *io, const struct jrt_worker *worker)
 {
-    return io != NULL && io->home == worker->scheduler && worker->seat == NULL;
-}
-
-/* Under the timers' lock. */
-static void ring(struct jrt_alarm *alarm)
-{
-    struct jrt_io       *io = alarm->subject;
-    struct jrt_io_alarm *own = (struct jrt_io_alarm *)alarm;
-    enum jrt_ready_way way = own == &io->alarms[JRT_READY_READ] ? JRT_READY_READ : JRT_READY_WRITE;
-    jrt_store_seq_cst(&own->rings, JRT_NEVER); /* seq_cst: before the word is read, [io-lazy]. */
-    /* seq_cst: as above. */
-    if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_kick(&io->ready, way);
-}
-
-/* Makes sure that an alarm rings by the deadline. The task has joined. False: no memory. */
-static bool arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
-{
-    struct jrt_io_alarm *alarm = &io->alarms[way];
-    jrt_fence_seq_cst(); /* seq_cst: the word was written, [io-lazy]. */
-    /* seq_cst: as above. */
-    if (jrt_likely(jrt_load_seq_cst(&alarm->rings) <= deadline_ns)) return true;
-    jrt_debug_invariant("io-lazy", io->home == jrt_worker_self()->scheduler);
-    if (alarm->alarm.ring == NULL) alarm->alarm.ring = ring; /* not written while it is armed */
-    jrt_store_relaxed(&alarm->rings, deadline_ns); /* relaxed: it rings only once it is armed. */
-    if (jrt_sched_timer_arm(io->home, &alarm->alarm.timer, deadline_ns)) return true;
-    jrt_store_relaxed(&alarm->rings, JRT_NEVER); /* relaxed: as above. */
-    return false;
+    return jrt_io_home(io) == worker->scheduler && worker->seat == NULL;
 }
 
 /* Whether the handle is as it was before the wait. The waiter has joined, [ready-look]. */
@@ -98,11 +79,11 @@ static janus_status prepare(struct visit *visit)
 {
     struct jrt_io *io = visit->io;
     if (io == NULL) return JANUS_WOULD_WAIT;
-    if (jrt_unlikely(!is_unchanged(visit) || !jrt_poller_has(&io->at))) return JANUS_DEADLINE;
-    if (visit->deadline_ns == JRT_NEVER || !keeps_alarm(io, jrt_worker_self())) {
-        return JANUS_WOULD_WAIT;
-    }
-    return arm(io, visit->way, visit->deadline_ns) ? JANUS_WOULD_WAIT : JANUS_NO_MEMORY;
+    if (jrt_unlikely(!is_unchanged(visit))) return JANUS_DEADLINE;
+    if (jrt_unlikely(!visit->apart && !jrt_poller_has(&io->at))) return JANUS_DEADLINE;
+    if (visit->deadline_ns == JRT_NEVER || !visit->lazy) return JANUS_WOULD_WAIT;
+    jrt_debug_invariant("io-lazy", visit->waiting.deadline_ns == JRT_NEVER);
+    return jrt_io_arm(io, visit->way, visit->deadline_ns);
 }
 
 static janus_status join(struct jrt_waiting *waiting, struct jrt_task *task)
@@ -143,22 +124,34 @@ static janus_status wait_as_task(struct jrt_worker *worker, struct visit *visit)
     return jrt_wait(worker, &visit->waiting);
 }
 
+/* Sleeps until the bell rings. It needs no descriptor. */
+static int await_bell(struct jrt_net_bell *bell, uint64_t deadline_ns)
+{
+    while (jrt_load_acquire(&bell->rung) == 0) { /* acquire: what came before the ring. */
+        if (jrt_wait_is_late(deadline_ns)) return -ETIMEDOUT;
+        (void)jrt_futex_wait_until(&bell->rung, 0, deadline_ns);
+    }
+    return 0;
+}
+
+/* `fd` < 0: waits for a teller only. */
 static janus_status wait_as_thread(struct visit *visit, int fd, uint64_t deadline_ns)
 {
-    struct jrt_ready_thread self;
+    struct jrt_ready_thread self = {.bell = {.fd = -1}};
     uint64_t                name = (uintptr_t)&self | JRT_READY_THREAD;
     if (jrt_thread_self()->calls_back) return JANUS_STATE;
-    if (jrt_net()->bell_open(&self.bell) != 0) return JANUS_FULL;
+    if (fd >= 0 && jrt_net()->bell_open(&self.bell) != 0) return JANUS_FULL;
     int error = 0;
     if (jrt_ready_join(visit->ready, visit->way, name)) {
         if (visit->io == NULL || is_unchanged(visit)) {
-            error = jrt_net()->wait_one(fd, 1u << visit->way, deadline_ns, &self.bell);
+            error = fd < 0 ? await_bell(&self.bell, deadline_ns)
+                           : jrt_net()->wait_one(fd, 1u << visit->way, deadline_ns, &self.bell);
         }
         jrt_ready_leave(visit->ready, visit->way, name);
     } else {
         (void)jrt_ready_take(visit->ready, visit->way);
     }
-    jrt_net()->bell_close(&self.bell);
+    if (fd >= 0) jrt_net()->bell_close(&self.bell);
     if (error == -ETIMEDOUT) return JANUS_DEADLINE;
     if (error == 0 && visit->io != NULL && !is_unchanged(visit)) return JANUS_DEADLINE;
     return error == 0 ? JANUS_OK : jrt_io_error(error);
@@ -201,7 +194,8 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
             if (status == JANUS_OK) io->drained[way] = JRT_IO_EMPTY;
         }
         if (status != JANUS_OK) return status;
-        if (!keeps_alarm(io, worker)) visit.waiting.deadline_ns = deadline;
+        visit.lazy = keeps_alarm(io, worker);
+        if (!visit.lazy) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);
     }
     if (jrt_unlikely(jrt_io_is_closing(io)))
@@ -307,10 +301,10 @@ janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jr
     return wait_as_task(worker, &visit);
 }
 
-void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why)
+void jrt_io_pause_to_end(struct jrt_ready *ready)
 {
     struct visit visit = {
-        .waiting = {.why = why,
+        .waiting = {.why = JRT_WAIT_BLOCKING, /* no cancel and no deadlock ends such a wait */
                     .to_its_end = true,
                     .deadline_ns = JRT_NEVER,
                     .join = join,
@@ -318,15 +312,22 @@ void jrt_io_pause_to_end(struct jrt_ready *ready, enum jrt_wait why)
         .ready = ready,
         .way = JRT_READY_READ,
     };
-    (void)jrt_wait(jrt_worker_self(), &visit.waiting);
+    janus_status status = jrt_wait(jrt_worker_self(), &visit.waiting);
+    jrt_invariant("help-begun", status == JANUS_OK);
 }
 
 /* Descriptors. */
 
+/* A call that waits for a descriptor, in its frame. The call is inside the handle. */
+struct starving {
+    struct jrt_io   *io;
+    struct starving *next;
+};
+
 static struct {
-    pthread_mutex_t     lock;
-    struct jrt_io_turn *first;
-    _Atomic(uint32_t)   count; /* waiters */
+    pthread_mutex_t   lock;
+    struct starving  *first; /* oldest first */
+    _Atomic(uint32_t) count; /* waiters */
 } starved = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static const uint64_t starved_ns = 100000000; /* then it tries again, [io-descriptors] */
@@ -335,34 +336,58 @@ void jrt_io_descriptor_freed(void)
 {
     if (jrt_likely(jrt_load_relaxed(&starved.count) == 0)) return; /* relaxed: the timer helps. */
     jrt_lock(&starved.lock);
-    struct jrt_io_turn *first = starved.first;
+    struct starving *first = starved.first;
     if (first != NULL) starved.first = first->next;
-    /* Under the lock: a waiter that gave up takes it before its frame ends. */
-    if (first != NULL) jrt_ready_tell(&first->ready, JRT_READY_READ);
+    /* Under the lock: a waiter takes it before it leaves the handle. */
+    if (first != NULL) jrt_ready_tell(&first->io->ready, JRT_READY_READ);
     jrt_unlock(&starved.lock);
 }
 
-janus_status jrt_io_await_descriptor(uint64_t deadline_ns)
+static void begin_to_starve(struct starving *self)
 {
-    struct jrt_io_turn turn = {.next = NULL};
-    uint64_t           until = jrt_clock_now_ns() + starved_ns;
     jrt_fetch_add_relaxed(&starved.count, 1u); /* relaxed: a hint; the timer helps. */
     jrt_lock(&starved.lock);
-    struct jrt_io_turn **end = &starved.first;
+    struct starving **end = &starved.first;
     while (*end != NULL) end = &(*end)->next;
-    *end = &turn;
+    *end = self;
     jrt_unlock(&starved.lock);
-    janus_status status =
-        jrt_io_pause(&turn.ready, until < deadline_ns ? until : deadline_ns, JRT_WAIT_ACCEPT);
+}
+
+/* True: a descriptor was freed for this call. */
+static bool end_to_starve(const struct starving *self)
+{
     jrt_lock(&starved.lock);
-    struct jrt_io_turn **at = &starved.first;
-    while (*at != NULL && *at != &turn) at = &(*at)->next;
+    struct starving **at = &starved.first;
+    while (*at != NULL && *at != self) at = &(*at)->next;
     bool told = *at == NULL;
-    if (!told) *at = turn.next;
+    if (!told) *at = self->next;
     jrt_unlock(&starved.lock);
     uint32_t counted = jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: as above. */
     jrt_debug_invariant("io-descriptors", counted > 0);
-    if (told && status != JANUS_OK) jrt_io_descriptor_freed(); /* it is for the next one */
-    if (status == JANUS_DEADLINE && until < deadline_ns) return JANUS_OK;
+    return told;
+}
+
+janus_status jrt_io_await_descriptor(struct jrt_io *io, bool *out_told)
+{
+    const enum jrt_ready_way way = JRT_READY_READ;
+    struct starving          self = {.io = io};
+    struct jrt_worker       *worker = jrt_worker_self();
+    uint64_t                 until = jrt_clock_now_ns() + starved_ns;
+    uint64_t deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as await_once. */
+    if (jrt_io_is_closing(io)) return JANUS_CLOSED;
+    if (jrt_wait_is_late(deadline)) return JANUS_DEADLINE;
+    if (until > deadline) until = deadline;
+    struct visit visit = {.waiting = {.why = JRT_WAIT_ACCEPT, .deadline_ns = until},
+                          .ready = &io->ready,
+                          .io = io,
+                          .way = way,
+                          .deadline_ns = deadline,
+                          .apart = true};
+    begin_to_starve(&self);
+    janus_status status =
+        worker != NULL ? wait_as_task(worker, &visit) : wait_as_thread(&visit, -1, until);
+    *out_told = end_to_starve(&self);
+    if (status == JANUS_DEADLINE) status = JANUS_OK; /* the caller tries, and then looks again */
+    if (status == JANUS_OK && jrt_io_is_closing(io)) status = JANUS_CLOSED;
     return status;
 }

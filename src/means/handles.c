@@ -11,6 +11,10 @@
  * limit. A handle that needs no right also counts there, even where nothing is implicit. So every
  * descriptor is bounded by something.
  *
+ * [handle-share]  The process has one table of descriptors, and a pool may need no capability for a
+ *   pipe. So a pool has at most a quarter of the table, of sockets and of files each, unless the
+ *   program gives another number.
+ *
  * [handle-move]  When a task takes a handle, the handle stops to count where it did, and counts
  *   where the task's own handles count. Terms that are around both do not change their number, so a
  *   move inside a full limit succeeds. The new places are taken before the old ones are returned.
@@ -94,9 +98,14 @@ static void give_pools(struct jrt_terms *terms, const struct jrt_terms *end, jan
     }
 }
 
-static uint64_t implicit_max(const janus_scheduler *scheduler, janus_cap_kind kind)
+/* The limit in these terms, which have a pool or are the scheduler's, [handle-share]. */
+static uint64_t implicit_max(const janus_scheduler *scheduler, const struct jrt_terms *terms,
+                             janus_cap_kind kind)
 {
-    return kind == JANUS_CAP_KIND_PROCESS ? scheduler->max_processes : scheduler->max_handles;
+    if (kind == JANUS_CAP_KIND_PROCESS) return scheduler->max_processes;
+    bool pool = terms != scheduler->counter;
+    jrt_debug_invariant("handle-share", scheduler->pool_handles <= scheduler->max_handles);
+    return pool ? scheduler->pool_handles : scheduler->max_handles;
 }
 
 /* The terms that count a handle without a capability: those with a pool, or the scheduler's. */
@@ -111,7 +120,7 @@ static bool take_implicit(janus_scheduler *scheduler, struct jrt_terms *terms,
                           const struct jrt_terms *end, janus_cap_kind kind,
                           struct jrt_terms **out_full)
 {
-    uint64_t max = implicit_max(scheduler, kind);
+    uint64_t max = implicit_max(scheduler, terms, kind);
     *out_full = terms;
     if (terms == scheduler->counter) {
         return terms == end || jrt_cap_take_handle(&terms->use, kind, max) == JANUS_OK;
@@ -161,7 +170,7 @@ static janus_status count(const struct jrt_task *task, const struct jrt_cap_wish
         terms = counting(scheduler, terms);
         if (!take_implicit(scheduler, terms, NULL, wish->kind, &full)) {
             return refuse(scheduler, wish, JANUS_HANDLE_LIMIT, full,
-                          implicit_max(scheduler, wish->kind));
+                          implicit_max(scheduler, full, wish->kind));
         }
     }
     jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
@@ -257,6 +266,11 @@ bool jrt_handle_is_owned(const struct jrt_handle_toll *toll)
     return jrt_ward_is_owned(&toll->ward);
 }
 
+bool jrt_handle_is_bounded(const struct jrt_handle_toll *toll)
+{
+    return toll->terms != NULL && (is_held(toll->terms, toll->kind) || any_pool(toll->terms));
+}
+
 /* Moving. */
 
 /* Takes one handle in the terms below `end`, without asking a capability. */
@@ -292,7 +306,7 @@ static janus_status recount(struct jrt_handle_toll *toll, const struct jrt_task 
     const struct jrt_terms *both = shared(old, terms, kind);
     if (!take(scheduler, terms, both, kind, &full)) {
         const struct jrt_cap_wish wish = {.kind = kind};
-        uint64_t                  max = implicit_max(scheduler, kind);
+        uint64_t                  max = implicit_max(scheduler, full, kind);
         if (is_held(terms, kind)) max = full->handles_max[jrt_cap_handle_index(kind)];
         return refuse(scheduler, &wish, JANUS_HANDLE_LIMIT, full, max);
     }
@@ -350,6 +364,17 @@ static void give_bytes(struct jrt_terms *terms, const struct jrt_terms *end, uin
         if ((terms->bound & 1u << JANUS_CAP_KIND_FILE) == 0) continue;
         jrt_cap_give_bytes(&terms->use, bytes);
     }
+}
+
+bool jrt_handle_is_metered(const struct jrt_handle_toll *toll)
+{
+    if (toll->kind != JANUS_CAP_KIND_FILE || !is_held(toll->terms, toll->kind)) return false;
+    const struct jrt_terms *at = toll->terms;
+    while (at != NULL &&
+           ((at->bound & 1u << JANUS_CAP_KIND_FILE) == 0 || at->written_max == JANUS_UNLIMITED)) {
+        at = at->outer;
+    }
+    return at != NULL;
 }
 
 janus_status jrt_handle_take_bytes(const struct jrt_handle_toll *toll, uint64_t bytes)

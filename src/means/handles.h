@@ -70,6 +70,13 @@ janus_status jrt_handle_move(struct jrt_handle_toll *toll);
  */
 bool jrt_handle_is_owned(const struct jrt_handle_toll *toll);
 
+/* Whether a capability or a pool bounds how many such handles live. Otherwise only the scheduler
+ * does. */
+bool jrt_handle_is_bounded(const struct jrt_handle_toll *toll);
+
+/* Whether bytes that are written count against a limit, jrt_handle_take_bytes. */
+bool jrt_handle_is_metered(const struct jrt_handle_toll *toll);
+
 /* Asks for a right without making a handle: to send a datagram to ask->address, to look up a name.
  * As jrt_handle_may_open, without the limit of handles and without memory. */
 janus_status jrt_handle_check(janus_cap_kind kind, uint32_t right,

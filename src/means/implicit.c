@@ -8,6 +8,7 @@
  */
 #include "means/implicit.h"
 
+#include "host/file.h"
 #include "means/terms.h"
 #include "task/task.h"
 #include "task/worker.h"
@@ -25,7 +26,7 @@ bool jrt_implicit_sane(const janus_scheduler_options *options)
 {
     const janus_limits *limits = janus_profile_limits(options->profile);
     bool                interval = options->yield_interval != 0 || limits->yield_interval != 0;
-    return interval && (unsigned)options->exhaustion <= JANUS_EXHAUSTION_MANUAL;
+    return interval && (unsigned)options->exhaustion <= JANUS_EXHAUSTION_END;
 }
 
 static janus_exhaustion policy_of(janus_profile profile)
@@ -52,6 +53,11 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     const janus_cap_defaults *most = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
     uint64_t                  handles = options->max_handles, processes = options->max_processes;
     scheduler->max_handles = handles != 0 ? handles : most->net.max_handles;
+    scheduler->pool_handles = scheduler->max_handles;
+    if (handles == 0 && jrt_world_now() == NULL) { /* [handle-share] */
+        uint64_t quarter = jrt_descriptors_max() / 4;
+        if (quarter < scheduler->pool_handles) scheduler->pool_handles = quarter;
+    }
     scheduler->max_processes = processes != 0 ? processes : most->process.max_processes;
     scheduler->task_budget = defaults->spawn.task_budget;
     scheduler->max_budget = janus_budget_limits_to_budget(&defaults->budget);

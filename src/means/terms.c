@@ -517,7 +517,7 @@ static bool is_narrower(const struct jrt_terms *terms)
 janus_status jrt_terms_open(struct jrt_nursery *n, const janus_nursery_options *options,
                             bool cancelled)
 {
-    if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_MANUAL) return JANUS_INVALID;
+    if ((unsigned)options->exhaustion > JANUS_EXHAUSTION_END) return JANUS_INVALID;
     struct jrt_terms *terms = jrt_malloc(sizeof *terms);
     if (terms == NULL) return JANUS_NO_MEMORY;
     struct jrt_ledger *payer;

@@ -123,7 +123,7 @@ struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
 
 /* The pool has refused the job with `status`: notes for janus_explain whose queue is full. Returns
  * the status. */
-janus_status jrt_terms_blocking_refused(janus_scheduler *scheduler,
+janus_status jrt_terms_blocking_refused(janus_scheduler               *scheduler,
                                         const struct jrt_blocking_job *job, janus_status status);
 
 /* Asks the capability, takes room and takes the share before a child is started in n. `want` is the

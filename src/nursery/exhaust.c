@@ -116,6 +116,23 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     return true;
 }
 
+bool jrt_replenish_syscalls(struct jrt_worker *worker, struct jrt_task *task)
+{
+    const janus_scheduler *scheduler = worker->scheduler;
+    const uint64_t         portion = scheduler->task_budget.syscalls;
+    struct jrt_purse      *purse = task->purse;
+    if (purse->hard || purse->asking || task->ending || worker->trace != NULL) return false;
+    if (task->nursery->terms != NULL || scheduler->exhaustion != JANUS_EXHAUSTION_AUTO)
+        return false;
+    if (portion == 0 || portion > scheduler->max_budget.syscalls) return false;
+    if (jrt_turn_is_over(worker) || !jrt_task_is_clean(task)) return false;
+    purse->left.syscalls = portion; /* it had none */
+    purse->granted.syscalls = janus_units_add(purse->granted.syscalls, portion);
+    jrt_count(&worker->stats.exhaustions);
+    jrt_count(&worker->stats.recharges);
+    return true;
+}
+
 /* The portion that a child is given at once. */
 static uint64_t portion_of(const struct jrt_task *task, janus_component lacks)
 {
@@ -273,12 +290,17 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
     jrt_task_break_off(task, JRT_ENDED_UNWOUND);
 }
 
+static janus_exhaustion policy_of(const struct jrt_nursery *n)
+{
+    return (janus_exhaustion)(n->terms != NULL ? n->terms->exhaustion : n->scheduler->exhaustion);
+}
+
 /* Whether nobody will recharge the task; under the lock. */
 static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
 {
     return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
            n->joining == jrt_task_id(purse->task) || jrt_nursery_cancelled_above(n) ||
-           jrt_task_is_singled(purse->task) ||
+           jrt_task_is_singled(purse->task) || policy_of(n) == JANUS_EXHAUSTION_END ||
            (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
 }
 
@@ -346,7 +368,7 @@ static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_compo
                      uint64_t needs)
 {
     bool hard = task->purse != NULL && task->purse->hard;
-    if (policy != JANUS_EXHAUSTION_AUTO) return false;
+    if (policy != JANUS_EXHAUSTION_AUTO && policy != JANUS_EXHAUSTION_END) return false;
     if (hard ? draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
     return help_itself(task, lacks, needs);
 }
@@ -355,8 +377,7 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_terms  *terms = task->nursery->terms;
-    janus_exhaustion   policy = (janus_exhaustion)task->nursery->scheduler->exhaustion;
-    if (terms != NULL) policy = (janus_exhaustion)terms->exhaustion;
+    janus_exhaustion   policy = policy_of(task->nursery);
     jrt_count(&worker->stats.exhaustions);
     jrt_note(worker, JRT_TRACE_EXHAUST, task, lacks, 0);
     if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);

@@ -85,7 +85,8 @@ static bool goes_on_without(const struct jrt_task *task, const janus_budget *pri
     bool ops_only =
         (price->memory | price->spawn_count | price->channel_ops | price->syscalls) == 0;
     if (!ops_only || price->ops > JRT_FIRST_SLICE || task->ending) return false;
-    if (exhaustion != JANUS_EXHAUSTION_AUTO) return false;
+    bool gives = exhaustion == JANUS_EXHAUSTION_AUTO || exhaustion == JANUS_EXHAUSTION_END;
+    if (!gives) return false;
     jrt_fuel_set(JRT_FIRST_SLICE);
     return true;
 }

@@ -20,6 +20,10 @@ janus_status jrt_pay_ops(struct jrt_task *task, uint64_t ops);
  * exhaust.c. */
 janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs);
 
+/* Gives the current task, whose purse has no syscall left, one more portion of its implicit budget,
+ * if jrt_exhaust would do just that. False: it would not. In exhaust.c. */
+bool jrt_replenish_syscalls(struct jrt_worker *worker, struct jrt_task *task);
+
 /*
  * The current task is cancelled and cannot, or must not, pay. Gives it its cleanup allowance and
  * returns CANCELLED. A task that goes on ends when the allowance is used up.

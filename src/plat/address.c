@@ -193,8 +193,10 @@ janus_status janus_address_parse(const char *text, janus_address *out)
 static void clean(const janus_address *address, char *out)
 {
     for (uint8_t i = 0; i < address->count; i++) {
-        uint8_t byte = address->bytes[i];
-        out[i] = byte >= 0x20 && byte < 0x7f ? (char)byte : '?';
+        char byte = (char)address->bytes[i];
+        bool printable = byte >= 0x20 && byte < 0x7f;
+        out[i] = '?';
+        if (printable) out[i] = byte;
     }
     out[address->count] = '\0';
 }

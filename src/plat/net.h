@@ -16,14 +16,14 @@
 /* Descriptors of a world begin here, so that a real one is never mistaken for one. */
 enum { JRT_NET_SIMULATED = 1 << 30 };
 
-/* What an event says; bits. */
+/* What an event says: bits, the same as Linux has. */
 enum jrt_net_what {
     JRT_NET_READ = 1,
-    JRT_NET_WRITE = 2,
-    JRT_NET_RDHUP = 4, /* the other end sends no more */
-    JRT_NET_HUP = 8,   /* both directions have ended */
-    JRT_NET_ERR = 16,
-    JRT_NET_PRI = 32, /* an urgent byte, [io-drained] */
+    JRT_NET_PRI = 2, /* an urgent byte, [io-drained] */
+    JRT_NET_WRITE = 4,
+    JRT_NET_ERR = 8,
+    JRT_NET_HUP = 16,       /* both directions have ended */
+    JRT_NET_RDHUP = 0x2000, /* the other end sends no more */
 };
 
 struct jrt_net_event {
@@ -41,7 +41,7 @@ struct jrt_set {
 /* Ends the sleep of a thread in wait_one. */
 struct jrt_net_bell {
     int               fd;   /* eventfd; -1: none */
-    _Atomic(uint32_t) rung; /* in a world: futex */
+    _Atomic(uint32_t) rung; /* without one: futex */
 };
 
 /* Options of a socket. */
@@ -105,6 +105,10 @@ struct jrt_net {
 };
 
 extern const struct jrt_net jrt_net_real;
+
+/* The transfers of one piece of a real socket, for the io room's usual calls, [io-quick]. */
+ptrdiff_t jrt_net_receive_one(int fd, void *to, size_t max);
+ptrdiff_t jrt_net_send_one(int fd, const void *from, size_t count);
 
 /* The network of the calling thread. */
 static inline const struct jrt_net *jrt_net(void)

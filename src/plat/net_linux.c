@@ -9,6 +9,11 @@
  *   RWF_NOSIGNAL. On older ones the signal is blocked around the write, and taken if it came.
  *   Workers block it anyway, [thread-mask].
  *
+ * [net-nowait]  Pipes of kernels before 6.4, named pipes, and pipes that somebody has spliced, know
+ *   no RWF_NOWAIT. If such a pipe is non-blocking, a plain call does the same. Otherwise the call
+ *   polls first, and writes no more than a pipe takes that has room. Only another process that
+ *   takes the bytes, or the room, in between can then make it wait.
+ *
  * A set is an epoll set and an eventfd in it. The system reports each edge once. The eventfd is
  * level-triggered: a ring that comes before the wait ends it, too. Only a thread that sleeps in
  * the set empties the eventfd. Otherwise a thread that looks in the sleeper's stead would take the
@@ -20,6 +25,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -83,17 +89,10 @@ static void empty_bell(struct jrt_set *set)
     (void)!read(set->bell, &count, sizeof count);
 }
 
-static uint32_t what_of(uint32_t events)
-{
-    uint32_t what = 0;
-    if (events & EPOLLIN) what |= JRT_NET_READ;
-    if (events & EPOLLOUT) what |= JRT_NET_WRITE;
-    if (events & EPOLLRDHUP) what |= JRT_NET_RDHUP;
-    if (events & EPOLLHUP) what |= JRT_NET_HUP;
-    if (events & EPOLLERR) what |= JRT_NET_ERR;
-    if (events & EPOLLPRI) what |= JRT_NET_PRI;
-    return what;
-}
+/* The system's bits are ours. */
+_Static_assert((int)JRT_NET_READ == EPOLLIN && (int)JRT_NET_WRITE == EPOLLOUT, "jrt_net_what");
+_Static_assert((int)JRT_NET_RDHUP == EPOLLRDHUP && (int)JRT_NET_HUP == EPOLLHUP, "jrt_net_what");
+_Static_assert((int)JRT_NET_ERR == EPOLLERR && (int)JRT_NET_PRI == EPOLLPRI, "jrt_net_what");
 
 /* The time until a deadline. */
 static struct timespec time_until(uint64_t deadline_ns)
@@ -110,19 +109,26 @@ static int in_milliseconds(const struct timespec *time)
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
+/* As in jrt_net_receive_one. */
+static int wait_in_ms(int fd, struct epoll_event *events, int max, int ms)
+{
+    if (JRT_TSAN) return epoll_wait(fd, events, max, ms);
+    return (int)syscall(SYS_epoll_pwait, fd, events, max, ms, NULL, 0);
+}
+
 /* Kernels before 5.11 do not have it. */
 static int wait_in_set(int fd, struct epoll_event *events, int max, uint64_t deadline_ns)
 {
     static _Atomic(bool) coarse;
-    if (deadline_ns == 0) return epoll_wait(fd, events, max, 0);
-    if (deadline_ns == JRT_NEVER) return epoll_wait(fd, events, max, -1);
+    if (deadline_ns == 0) return wait_in_ms(fd, events, max, 0);
+    if (deadline_ns == JRT_NEVER) return wait_in_ms(fd, events, max, -1);
     struct timespec left = time_until(deadline_ns);
     if (!jrt_load_relaxed(&coarse)) { /* relaxed: learned again at worst. */
         int count = (int)syscall(SYS_epoll_pwait2, fd, events, max, &left, NULL, 0);
         if (count >= 0 || errno != ENOSYS) return count;
         jrt_store_relaxed(&coarse, true); /* relaxed: as above. */
     }
-    return epoll_wait(fd, events, max, in_milliseconds(&left));
+    return wait_in_ms(fd, events, max, in_milliseconds(&left));
 }
 
 /* The system's events are smaller than ours: they are read into the end of `out`, and moved to its
@@ -138,10 +144,10 @@ static int set_wait(struct jrt_set *set, struct jrt_net_event *out, int max, uin
     for (int i = 0; i < found; i++) {
         struct epoll_event event;
         memcpy(&event, raw + (size_t)i * sizeof event, sizeof event);
-        if (event.data.u64 == BELL_COOKIE) {
+        if (jrt_unlikely(event.data.u64 == BELL_COOKIE)) {
             if (deadline_ns != 0) empty_bell(set);
         } else {
-            out[count++] = (struct jrt_net_event){event.data.u64, what_of(event.events)};
+            out[count++] = (struct jrt_net_event){event.data.u64, event.events};
         }
     }
     return count;
@@ -272,27 +278,56 @@ static int close_it(int fd) { return result(close(fd)); }
 
 /* The C library's calls are cancellation points, which cost 40 instructions more. ThreadSanitizer
  * knows only those. */
-static inline ptrdiff_t receive_one(int fd, const struct iovec *to)
+
+ptrdiff_t jrt_net_receive_one(int fd, void *to, size_t max)
 {
-    if (JRT_TSAN) return recv(fd, to->iov_base, to->iov_len, MSG_DONTWAIT);
-    return syscall(SYS_recvfrom, fd, to->iov_base, to->iov_len, MSG_DONTWAIT, NULL, NULL);
+    ptrdiff_t got;
+    do {
+        got = JRT_TSAN ? recv(fd, to, max, MSG_DONTWAIT)
+                       : syscall(SYS_recvfrom, fd, to, max, MSG_DONTWAIT, NULL, NULL);
+        if (jrt_likely(got >= 0)) return got;
+    } while (errno == EINTR);
+    return -errno;
 }
 
-static inline ptrdiff_t send_one(int fd, const struct iovec *from)
+ptrdiff_t jrt_net_send_one(int fd, const void *from, size_t count)
 {
     const int flags = MSG_DONTWAIT | MSG_NOSIGNAL;
-    if (JRT_TSAN) return send(fd, from->iov_base, from->iov_len, flags);
-    return syscall(SYS_sendto, fd, from->iov_base, from->iov_len, flags, NULL, 0);
+    ptrdiff_t done;
+    do {
+        done = JRT_TSAN ? send(fd, from, count, flags)
+                        : syscall(SYS_sendto, fd, from, count, flags, NULL, 0);
+        if (jrt_likely(done >= 0)) return done;
+    } while (errno == EINTR);
+    return -errno;
+}
+
+/* Whether a plain call on a pipe returns at once, [net-nowait]. */
+static bool is_prompt(int fd, short events, bool *out_blocks)
+{
+    struct pollfd polled = {.fd = fd, .events = events};
+    *out_blocks = (fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+    jrt_debug_invariant("net-nowait", fd >= 0 && (events & (POLLIN | POLLOUT)) != 0);
+    return !*out_blocks || poll(&polled, 1, 0) != 0;
+}
+
+static ptrdiff_t read_pipe(int fd, const struct iovec *to, int count)
+{
+    bool      blocks;
+    ptrdiff_t got = preadv2(fd, to, count, -1, RWF_NOWAIT);
+    if (jrt_likely(got >= 0 || errno != EOPNOTSUPP)) return got;
+    if (is_prompt(fd, POLLIN, &blocks)) return readv(fd, to, count);
+    errno = EAGAIN;
+    return -1;
 }
 
 static ptrdiff_t receive(int fd, bool socket, const struct iovec *to, int count)
 {
     ptrdiff_t got;
+    if (socket && count == 1) return jrt_net_receive_one(fd, to->iov_base, to->iov_len);
     do {
         if (!socket) {
-            got = preadv2(fd, to, count, -1, RWF_NOWAIT);
-        } else if (jrt_likely(count == 1)) {
-            got = receive_one(fd, to);
+            got = read_pipe(fd, to, count);
         } else {
             struct msghdr message = {.msg_iov = (struct iovec *)to, .msg_iovlen = (size_t)count};
             got = recvmsg(fd, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
@@ -302,7 +337,7 @@ static ptrdiff_t receive(int fd, bool socket, const struct iovec *to, int count)
 }
 
 /* Writes without a signal where the kernel cannot, [net-pipe]. */
-static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
+static ptrdiff_t write_masked(int fd, const struct iovec *from, int count, int flags)
 {
     sigset_t        mask, before, pending;
     struct timespec none = {0};
@@ -311,7 +346,7 @@ static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
     sigpending(&pending);
     bool was_pending = sigismember(&pending, SIGPIPE) == 1;
     pthread_sigmask(SIG_BLOCK, &mask, &before);
-    ptrdiff_t done = pwritev2(fd, from, count, -1, RWF_NOWAIT);
+    ptrdiff_t done = pwritev2(fd, from, count, -1, flags);
     int       error = errno;
     if (done < 0 && error == EPIPE && !was_pending) {
         while (sigtimedwait(&mask, NULL, &none) < 0 && errno == EINTR) continue;
@@ -323,29 +358,40 @@ static ptrdiff_t write_masked(int fd, const struct iovec *from, int count)
     return done;
 }
 
+/* A write to a pipe without RWF_NOWAIT, [net-nowait]. */
+static ptrdiff_t write_plainly(int fd, const struct iovec *from, int count)
+{
+    bool blocks;
+    if (!is_prompt(fd, POLLOUT, &blocks)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    if (!blocks) return write_masked(fd, from, count, 0);
+    struct iovec some = {from->iov_base, from->iov_len < PIPE_BUF ? from->iov_len : PIPE_BUF};
+    return write_masked(fd, &some, 1, 0);
+}
+
 static ptrdiff_t write_quietly(int fd, const struct iovec *from, int count)
 {
     static _Atomic(bool) masked;
     if (!jrt_load_relaxed(&masked)) { /* relaxed: learned again at worst. */
         ptrdiff_t done = pwritev2(fd, from, count, -1, RWF_NOWAIT | RWF_NOSIGNAL_);
         if (done >= 0 || (errno != EOPNOTSUPP && errno != EINVAL)) return done;
-        done = write_masked(fd, from, count);
-        if (done >= 0 || (errno != EOPNOTSUPP && errno != EINVAL)) {
-            jrt_store_relaxed(&masked, true); /* relaxed: as above. */
-        }
-        return done;
     }
-    return write_masked(fd, from, count);
+    ptrdiff_t done = write_masked(fd, from, count, RWF_NOWAIT);
+    if (done < 0 && errno == EOPNOTSUPP) return write_plainly(fd, from, count);
+    /* relaxed: as above. */
+    if (done >= 0 || errno != EINVAL) jrt_store_relaxed(&masked, true);
+    return done;
 }
 
 static ptrdiff_t send_it(int fd, bool socket, const struct iovec *from, int count)
 {
     ptrdiff_t done;
+    if (socket && count == 1) return jrt_net_send_one(fd, from->iov_base, from->iov_len);
     do {
         if (!socket) {
             done = write_quietly(fd, from, count);
-        } else if (jrt_likely(count == 1)) {
-            done = send_one(fd, from);
         } else {
             struct msghdr message = {.msg_iov = (struct iovec *)from, .msg_iovlen = (size_t)count};
             done = sendmsg(fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
@@ -409,7 +455,12 @@ static int bell_open(struct jrt_net_bell *bell)
 static void bell_ring(struct jrt_net_bell *bell)
 {
     uint64_t one = 1;
-    (void)!write(bell->fd, &one, sizeof one);
+    if (bell->fd >= 0) {
+        (void)!write(bell->fd, &one, sizeof one);
+    } else {
+        jrt_store_release(&bell->rung, 1u); /* release: what the ring announces. */
+        jrt_futex_wake(&bell->rung, 1);
+    }
 }
 
 static void bell_close(struct jrt_net_bell *bell) { (void)close(bell->fd); }

@@ -5,16 +5,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 int jrt_unix_credentials(int fd, janus_credentials *out)
 {
     struct ucred who;
     socklen_t    bytes = sizeof who;
-    int          domain = 0;
-    socklen_t    domain_bytes = sizeof domain;
-    if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_bytes) != 0) return -errno;
-    if (domain != AF_UNIX) return -EOPNOTSUPP;
+    if (!jrt_unix_is(fd)) return -EOPNOTSUPP;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &bytes) != 0) return -errno;
     *out = (janus_credentials){.process = who.pid, .user = who.uid, .group = who.gid};
     return 0;
@@ -44,6 +42,22 @@ int jrt_unix_send(int fd, int passed, uint8_t byte)
     return sent >= 0 ? 0 : -errno;
 }
 
+/* Keeps the first descriptor of a message and closes the others. The room for one has padding, in
+ * which the system puts a second one. */
+static void keep_first(const struct cmsghdr *header, int *out_passed)
+{
+    const size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+    for (size_t i = 0; i < count; i++) {
+        int passed;
+        memcpy(&passed, CMSG_DATA(header) + i * sizeof passed, sizeof passed);
+        if (*out_passed < 0) {
+            *out_passed = passed;
+        } else {
+            (void)close(passed);
+        }
+    }
+}
+
 int jrt_unix_receive(int fd, int *out_passed, uint8_t *out_byte)
 {
     union control control;
@@ -59,10 +73,29 @@ int jrt_unix_receive(int fd, int *out_passed, uint8_t *out_byte)
     if (got < 0) return -errno;
     for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at != NULL; at = CMSG_NXTHDR(&message, at)) {
         if (at->cmsg_level != SOL_SOCKET || at->cmsg_type != SCM_RIGHTS) continue;
-        if (*out_passed >= 0) (void)close(*out_passed); /* there is room for one only */
-        memcpy(out_passed, CMSG_DATA(at), sizeof *out_passed);
+        keep_first(at, out_passed);
     }
     return (int)got;
+}
+
+ptrdiff_t jrt_unix_read(int fd, const struct iovec *to, int count, bool *out_parted)
+{
+    struct msghdr message = {.msg_iov = (struct iovec *)to, .msg_iovlen = (size_t)count};
+    ssize_t       got;
+    do { /* as jrt_net_receive_one */
+        got = JRT_TSAN ? recvmsg(fd, &message, MSG_DONTWAIT)
+                       : syscall(SYS_recvmsg, fd, &message, MSG_DONTWAIT);
+    } while (got < 0 && errno == EINTR);
+    if (got < 0) return -errno;
+    *out_parted = (message.msg_flags & MSG_CTRUNC) != 0;
+    return got;
+}
+
+bool jrt_unix_is(int fd)
+{
+    int       domain = 0;
+    socklen_t bytes = sizeof domain;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &bytes) == 0 && domain == AF_UNIX;
 }
 
 static janus_io_kind socket_kind(int fd)

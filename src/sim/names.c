@@ -229,7 +229,8 @@ struct sim_socket *jrt_sim_target(const struct jrt_sim *net, int type, const jan
         if (fits > best) best = fits;
     }
     uint32_t turn = count > 0 ? net->connections % count : 0; /* sockets that share a port */
-    for (const struct sim_name *name = net->names; count > 0; name = name->next) {
+    for (const struct sim_name *name = count > 0 ? net->names : NULL; name != NULL;
+         name = name->next) {
         if (fit(name, type, &to) == best && turn-- == 0) return name->holder;
     }
     return NULL;

@@ -183,6 +183,7 @@ struct janus_scheduler {
     janus_budget         max_budget;  /* the largest possible request */
     janus_channel_limits channel_limits;
     uint64_t             max_handles, max_processes;
+    uint64_t             pool_handles;   /* in each pool, [handle-share] */
     uint64_t             unowned_max;    /* bytes, [ledger-pool] */
     uint64_t             backends;       /* a set */
     uint32_t             implicit;       /* bits 1 << kind: held without a capability */

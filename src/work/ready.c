@@ -47,7 +47,8 @@ static void wake_thread(struct jrt_ready *ready, enum jrt_ready_way way, uint64_
     jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
 }
 
-void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way)
+static inline __attribute__((always_inline)) void tell(struct jrt_ready  *ready,
+                                                       enum jrt_ready_way way)
 {
     /* seq_cst: after the close that the teller reports. A caller takes a found note later. */
     uint64_t word = jrt_load_seq_cst(&ready->words[way]);
@@ -70,6 +71,8 @@ void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way)
         jrt_store_release(&ready->let_go[way], 1u); /* release: [ready-last]. */
     }
 }
+
+void jrt_ready_tell(struct jrt_ready *ready, enum jrt_ready_way way) { tell(ready, way); }
 
 /* Ends a wait with WOULD_WAIT, as jrt_task_serve_from_anywhere does with OK. */
 static bool kick_task(struct jrt_task *task)
@@ -95,17 +98,23 @@ void jrt_ready_kick(struct jrt_ready *ready, enum jrt_ready_way way)
     }
 }
 
-static void tell_event(struct jrt_ready *ready, uint32_t what)
+enum {
+    TELLS_READ = JRT_NET_READ | JRT_NET_RDHUP | JRT_NET_PRI | JRT_NET_HUP | JRT_NET_ERR,
+    TELLS_WRITE = JRT_NET_WRITE | JRT_NET_HUP | JRT_NET_ERR,
+};
+
+static inline void tell_event(struct jrt_ready *ready, uint32_t what)
 {
     uint32_t sticky = what & JRT_READY_STICKY;
     if (jrt_unlikely(sticky != 0)) {
         jrt_fetch_or_release(&ready->seen, sticky); /* release: before the word. */
     }
-    bool both = (what & (JRT_NET_HUP | JRT_NET_ERR)) != 0;
-    if (both || (what & (JRT_NET_READ | JRT_NET_RDHUP | JRT_NET_PRI)) != 0) {
-        jrt_ready_tell(ready, JRT_READY_READ);
+    if ((what & TELLS_READ) != 0) tell(ready, JRT_READY_READ);
+    /* A stream can nearly always be written. seq_cst: as in tell, which would do nothing. */
+    if ((what & TELLS_WRITE) != 0 &&
+        jrt_load_seq_cst(&ready->words[JRT_READY_WRITE]) != JRT_READY_EDGE) {
+        jrt_ready_tell(ready, JRT_READY_WRITE);
     }
-    if (both || (what & JRT_NET_WRITE) != 0) jrt_ready_tell(ready, JRT_READY_WRITE);
 }
 
 void jrt_ready_tell_all(const struct jrt_net_event *events, int count)

@@ -469,6 +469,9 @@ static uint64_t walk_terms(uint64_t size)
     return size;
 }
 
+/* Descriptors. */
+#include "echo.h"
+
 static const struct path {
     const char         *name;
     uint64_t            (*walk)(uint64_t size);
@@ -501,6 +504,7 @@ static const struct path {
     {"head", walk_small_head, SMALL, LARGE, true, NULL},
     {"longhead", walk_large_head, SMALL, LARGE, true, NULL},
     {"chunk", walk_chunk, SMALL, LARGE, true, NULL},
+    {"echo", walk_echo, SMALL_MEET, LARGE_MEET, false, NULL},
 };
 
 enum { PATHS = sizeof paths / sizeof paths[0] };

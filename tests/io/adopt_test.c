@@ -4,12 +4,15 @@
 #include "wire.h"
 
 #include <fcntl.h>
+#include <janusrt/file.h>
 #include <pthread.h>
 #include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 #define REAL() RIG_REAL("descriptors of the system")
@@ -105,6 +108,67 @@ TEST("a task reads an adopted pipe that blocks, and only the task waits")
     REAL();
     rig_all(read_blocking_pipe, NULL, 2);
     read_blocking_pipe(NULL);
+}
+
+/* Pipes without RWF_NOWAIT, [net-nowait]. */
+
+enum { MUCH = 300000 };
+
+static int64_t write_much(void *argument)
+{
+    static unsigned char block[MUCH];
+    wire_fill(block, MUCH, 0);
+    wire_put(*(janus_io *)argument, block, MUCH);
+    return janus_io_close(*(janus_io *)argument);
+}
+
+static void carry_much(janus_io reader, janus_io writer)
+{
+    unsigned char bytes[5000];
+    size_t        got;
+    uint64_t      all = 0;
+    janus_status  status, read;
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, write_much, &writer), JANUS_OK);
+        while ((read = janus_io_read(reader, bytes, sizeof bytes, &got)) == JANUS_OK) {
+            wire_check(bytes, got, all);
+            all += got;
+        }
+        CHECK_EQ(read, JANUS_CLOSED);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(all, MUCH);
+    CHECK_EQ(janus_io_close(reader), JANUS_OK);
+}
+
+static int64_t old_pipes(void *argument)
+{
+    char         folder[] = "/tmp/janusrt-pipe-XXXXXX", path[64];
+    janus_io     none = {{0, 0}}, reader, writer;
+    struct iovec piece = {"", 1};
+    int          ends[2], nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    (void)argument;
+    CHECK(mkdtemp(folder) != NULL);
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    CHECK_EQ(mkfifo(path, 0600), 0);
+    CHECK_EQ(janus_file_open(none, path, JANUS_OPEN_READ, NULL, &reader), JANUS_OK);
+    CHECK_EQ(janus_file_open(none, path, JANUS_OPEN_WRITE, NULL, &writer), JANUS_OK);
+    carry_much(reader, writer);
+    CHECK_EQ(unlink(path), 0);
+    CHECK_EQ(rmdir(folder), 0);
+    CHECK_EQ(pipe2(ends, O_CLOEXEC), 0); /* it blocks */
+    CHECK_EQ(vmsplice(ends[1], &piece, 1, 0), 1);
+    CHECK_EQ(splice(ends[0], NULL, nowhere, NULL, 1, 0), 1);
+    close(nowhere);
+    carry_much(adopt(ends[0]), adopt(ends[1]));
+    return 0;
+}
+
+TEST("named pipes, and pipes that were spliced, carry bytes as others do")
+{
+    REAL();
+    rig_all(old_pipes, NULL, 1);
 }
 
 static int64_t release_it(void *argument)

@@ -3,6 +3,10 @@
 #define RIG_TURN_NS 20000 /* turns end by time: some tests are about fairness */
 #include "wire.h"
 
+#include <janusrt/file.h>
+#include <stdio.h>
+#include <unistd.h>
+
 static const janus_budget plenty = {.ops = 1000000, .memory = 1 << 20, .syscalls = 10000};
 
 /* Prices. */
@@ -71,6 +75,84 @@ static int64_t pays(void *argument)
 TEST("a transfer costs one op and one syscall, and a call without a transfer no syscall")
 {
     rig_all(pays, NULL, 3);
+}
+
+#define COSTS_ONE(call)                                                                            \
+    do {                                                                                           \
+        COST(CHECK_EQ(call, JANUS_OK));                                                            \
+        CHECK_EQ(ops, 1);                                                                          \
+        CHECK_EQ(syscalls, 1);                                                                     \
+    } while (0)
+
+static int64_t file_prices(void *argument)
+{
+    (void)argument;
+    uint64_t        ops = 0, syscalls = 0;
+    janus_io        dir, file;
+    char            path[64], byte;
+    size_t          got;
+    const uint32_t  how = JANUS_OPEN_READ | JANUS_OPEN_WRITE | JANUS_OPEN_CREATE;
+    janus_file_info info = JANUS_FILE_INFO();
+    snprintf(path, sizeof path, "janusrt_budget_test.%d", (int)getpid());
+    COSTS_ONE(janus_dir_open("/tmp",
+                             JANUS_RIGHT_FILE_READ | JANUS_RIGHT_FILE_WRITE |
+                                 JANUS_RIGHT_FILE_CREATE | JANUS_RIGHT_FILE_REMOVE,
+                             NULL, &dir));
+    COSTS_ONE(janus_file_open(dir, path, how, NULL, &file));
+    COSTS_ONE(janus_io_write(file, "abc", 3, &got));
+    COSTS_ONE(janus_file_read_at(file, 1, &byte, 1, &got));
+    CHECK_EQ(byte, 'b');
+    COSTS_ONE(janus_dir_inspect(dir, path, &info));
+    COSTS_ONE(janus_file_remove(dir, path));
+    CHECK_EQ(janus_io_close(file), JANUS_OK);
+    CHECK_EQ(janus_io_close(dir), JANUS_OK);
+    return 0;
+}
+
+static int64_t pays_files(void *argument)
+{
+    (void)argument;
+    return with_budget(file_prices, NULL, &plenty);
+}
+
+TEST("a call on a file or a directory costs one op and one syscall")
+{
+    rig_all(pays_files, NULL, 3);
+}
+
+/* More transfers than a task has syscalls without asking. Each is one byte, so that a world cannot
+ * cut it. */
+static int64_t goes_on(void *argument)
+{
+    (void)argument;
+    janus_io ends[2];
+    uint64_t portion = JANUS_DEFAULT_SYSCALLS;
+    wire_pair(ends);
+    uint64_t left = janus_budget_get_current().syscalls;
+    for (int i = 0; i < 50; i++) {
+        if (left == 0) left = portion;
+        if (i & 1) {
+            CHECK_EQ(wire_get(ends[1]), 'x');
+        } else {
+            wire_put(ends[0], "x", 1);
+        }
+        CHECK_EQ(janus_budget_get_current().syscalls, --left);
+    }
+    wire_close(ends);
+    return 0;
+}
+
+static int64_t goes_on_as_child(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, goes_on, argument), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("a task on an implicit budget gets a portion whenever it has no syscall left, and goes on")
+{
+    rig_all(goes_on_as_child, NULL, 3);
 }
 
 struct waits_often {
@@ -350,7 +432,7 @@ static int64_t host(void *argument)
 
 static int64_t serve(void *argument)
 {
-    JANUS_IGNORE(janus_serve(*(janus_io *)argument, host, NULL));
+    JANUS_IGNORE(janus_serve(*(janus_io *)argument, host, NULL, NULL));
     return 0;
 }
 
@@ -401,4 +483,54 @@ TEST("the books balance after connections with random exhaustion, cancels and pa
     int before = wire_descriptors();
     rig_all(books, NULL, 1);
     CHECK_EQ(wire_descriptors(), before);
+}
+
+/* Servers. */
+
+static int64_t swallow_slowly(void *argument)
+{
+    char         bytes[256];
+    size_t       got;
+    janus_status status;
+    do status = janus_io_read(*(janus_io *)argument, bytes, 1, &got);
+    while (status == JANUS_OK);
+    return status == JANUS_CLOSED ? 0 : status;
+}
+
+/* The client of a connection that ends gets the end or a reset, and the next client is served. */
+static int64_t flood(void *argument)
+{
+    janus_io     *listener = argument, io;
+    janus_address at;
+    CHECK_EQ(janus_io_local(*listener, &at), JANUS_OK);
+    for (int i = 0; i < 3; i++) {
+        janus_status status = janus_connect(&at, NULL, &io);
+        CHECK_EQ(status, JANUS_OK);
+        char zeros[512] = {0};
+        while (status == JANUS_OK) status = janus_io_write(io, zeros, sizeof zeros, NULL);
+        CHECK(status == JANUS_BROKEN || status == JANUS_RESET);
+        CHECK_EQ(janus_io_close(io), JANUS_OK);
+    }
+    return janus_io_close(*listener);
+}
+
+static int64_t serve_flood(void *argument)
+{
+    const janus_budget limit = janus_budget_of(1000, 1 << 20, 0, 0, 20);
+    janus_io           listener;
+    janus_address      at;
+    janus_nursery      n;
+    (void)argument;
+    listener = wire_listen(&at);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, flood, &listener), JANUS_OK);
+    CHECK_EQ(janus_serve(listener, swallow_slowly, NULL, JANUS_SPAWN_OPTIONS(.budget = &limit)),
+             JANUS_CHILD_FAILED);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a connection that has used up its budget is closed, and the server goes on")
+{
+    rig_all(serve_flood, NULL, 5);
 }

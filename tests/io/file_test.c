@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files: what is read and written, positions, directories, and paths that lead outside. */
 #include "../task/caps.h"
-#include "plat/file.h"
+#include "host/file.h"
 #include "wire.h"
 
 #include <fcntl.h>

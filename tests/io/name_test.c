@@ -263,7 +263,7 @@ TEST("65 look-ups that get no answer run eight at a time, hold up nobody, and en
     set_gate(true);
     await_threads(already);
     CHECK_EQ(atomic_load(&answered), already + 8); /* the others never began */
-    rig_run(2, resolve_names, NULL, 1);           /* and new ones go on */
+    rig_run(2, resolve_names, NULL, 1);            /* and new ones go on */
 }
 
 static int64_t resolve_late(void *argument)

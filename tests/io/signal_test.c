@@ -126,6 +126,110 @@ TEST("a cancel ends the wait for a signal, which then is caught no more")
     CHECK(!is_caught(SIGUSR1));
 }
 
+static int64_t release_anothers(void *argument)
+{
+    uint64_t      limit = janus_now_ns() + rig_patience;
+    janus_nursery n;
+    (void)argument;
+    atomic_store(&waiting, 0);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wait_once, NULL), JANUS_OK);
+    while (!is_caught(SIGUSR1) && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
+    CHECK_EQ(janus_signal_release(SIGUSR1), JANUS_STATE);
+    CHECK(is_caught(SIGUSR1));
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("a release does not take the signal from a task that waits for it")
+{
+    RIG_REAL("the handlers are the process's");
+    rig_all(release_anothers, NULL, 5);
+}
+
+static int64_t raise_at_once(void *argument)
+{
+    uint64_t limit = janus_now_ns() + rig_patience;
+    (void)argument;
+    while (!is_caught(SIGUSR1) && janus_now_ns() < limit) continue; /* the wait has just begun */
+    return janus_signal_raise(SIGUSR1);
+}
+
+static int64_t see_the_first(void *argument)
+{
+    janus_status status;
+    (void)argument;
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, raise_at_once, NULL), JANUS_OK);
+        CHECK_EQ(janus_signal_wait(SIGUSR1, janus_now_ns() + rig_patience), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    return 0;
+}
+
+TEST("a signal that comes as soon as it is caught ends the wait")
+{
+    RIG_REAL("the handlers are the process's");
+    SIGNALS();
+    rig_run(4, see_the_first, NULL, RIG_SLOW ? 50 : 500);
+}
+
+/* A signal and a deadline in one moment. */
+
+struct moment {
+    uint64_t   when_ns;
+    atomic_int raised, seen;
+};
+
+static int64_t wait_until_then(void *argument)
+{
+    struct moment *self = argument;
+    janus_status   status = janus_signal_wait(SIGUSR1, self->when_ns);
+    int            raised = atomic_load(&self->raised); /* nobody else has run since */
+    CHECK(status == JANUS_OK || (status == JANUS_DEADLINE && raised == 0));
+    atomic_fetch_add(&self->seen, status == JANUS_OK);
+    return 0;
+}
+
+static int64_t raise_then(void *argument)
+{
+    struct moment *self = argument;
+    CHECK_EQ(janus_sleep_until(self->when_ns), JANUS_OK);
+    CHECK_EQ(janus_signal_raise(SIGUSR1), JANUS_OK);
+    atomic_store(&self->raised, 1);
+    return 0;
+}
+
+static int64_t meet(void *argument)
+{
+    struct moment *self = argument;
+    janus_status   status;
+    self->when_ns = janus_now_ns() + rig_ms;
+    JANUS_NURSERY(n, status)
+    {
+        for (int i = 0; i < 4; i++) {
+            CHECK_EQ(janus_spawn(n, i == 2 ? raise_then : wait_until_then, self), JANUS_OK);
+        }
+    }
+    CHECK_EQ(status, JANUS_OK);
+    return 0;
+}
+
+TEST("a signal that comes before the wait returns is not lost to the deadline")
+{
+    struct moment self = {.raised = 0};
+    for (uint64_t seed = 1; seed <= 50; seed++) {
+        janus_scheduler *world =
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .deterministic_seed = seed));
+        atomic_store(&self.raised, 0);
+        rig_do(world, meet, &self);
+        CHECK_EQ(janus_scheduler_destroy(world), JANUS_OK);
+    }
+    CHECK(atomic_load(&self.seen) > 0);
+}
+
 TEST("signals that no program may catch are refused")
 {
     const int never[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGFPE, SIGILL,
@@ -150,6 +254,7 @@ static int64_t not_allowed(void *argument)
     CHECK_EQ(janus_signal_wait(SIGUSR1, JANUS_IO_NEVER), JANUS_NO_PROCESS_CAP);
     CHECK_EQ(janus_signal_catch(SIGUSR1, NULL), JANUS_NO_PROCESS_CAP);
     CHECK_EQ(janus_signal_raise(SIGUSR1), JANUS_NO_PROCESS_CAP);
+    CHECK_EQ(janus_signal_release(SIGUSR1), JANUS_NO_PROCESS_CAP);
     return 0;
 }
 
@@ -174,7 +279,10 @@ static int64_t answer(void *argument)
     return 0;
 }
 
-static int64_t serve(void *argument) { return janus_serve(*(janus_io *)argument, answer, NULL); }
+static int64_t serve(void *argument)
+{
+    return janus_serve(*(janus_io *)argument, answer, NULL, NULL);
+}
 
 static int64_t stop_gracefully(void *argument)
 {

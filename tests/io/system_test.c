@@ -182,6 +182,46 @@ TEST("an accept without descriptors waits, and goes on after a close or by itsel
     rig_run(2, run_out, &all, 1);
 }
 
+static void *accept_in_thread(void *argument)
+{
+    struct shortage *all = argument;
+    janus_io         made;
+    janus_status     told = janus_accept(all->listener, &made, NULL);
+    if (told == JANUS_OK) CHECK_EQ(janus_io_close(made), JANUS_OK);
+    atomic_store(&all->accepted, told == JANUS_OK ? 1 : told == JANUS_CLOSED ? 2 : 3);
+    return NULL;
+}
+
+TEST("an accept of a plain thread without descriptors waits until one is free, or the close")
+{
+    RIG_REAL("the process's limit of descriptors");
+    static struct shortage all;
+    if (RIG_SLOW) SKIP("sanitizers need descriptors");
+    for (int round = 0; round < 2; round++) {
+        pthread_t     thread;
+        janus_io      own[2];
+        janus_io_info info = JANUS_IO_INFO();
+        uint64_t      limit = janus_now_ns() + rig_patience;
+        wire_pair(own);
+        all.listener = wire_listen(&all.at);
+        all.client = raw_connect(&all.at);
+        use_up(&all);
+        CHECK_EQ(pthread_create(&thread, NULL, accept_in_thread, &all), 0);
+        do {
+            CHECK_EQ(janus_io_inspect(all.listener, &info), JANUS_OK);
+            CHECK(janus_now_ns() < limit);
+        } while (info.waits != JANUS_IO_READ);
+        CHECK_EQ(janus_io_close(round == 0 ? all.listener : own[1]), JANUS_OK);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+        CHECK_EQ(atomic_load(&all.accepted), round == 0 ? 2 : 1);
+        give_back(&all);
+        close(all.client);
+        if (round == 0) CHECK_EQ(janus_io_close(own[1]), JANUS_OK);
+        if (round == 1) CHECK_EQ(janus_io_close(all.listener), JANUS_OK);
+        CHECK_EQ(janus_io_close(own[0]), JANUS_OK);
+    }
+}
+
 static int64_t makes_nothing(void *argument)
 {
     struct shortage *all = argument;

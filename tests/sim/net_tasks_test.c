@@ -53,7 +53,7 @@ static int64_t serve(void *argument)
 static int64_t run_server(void *argument)
 {
     struct town *town = argument;
-    janus_status status = janus_serve(town->listener, serve, NULL);
+    janus_status status = janus_serve(town->listener, serve, NULL, NULL);
     JANUS_EXPECT(status == JANUS_OK || status == JANUS_STALE); /* closed before it began */
     return 0;
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 static const janus_backend every_backend[] = {JANUS_BACKEND_COOPERATIVE, JANUS_BACKEND_BLOCKING,
-                                               JANUS_BACKEND_THREADED, JANUS_BACKEND_EVENTED};
+                                              JANUS_BACKEND_THREADED, JANUS_BACKEND_EVENTED};
 enum { BACKENDS = sizeof every_backend / sizeof every_backend[0] };
 
 /* The capabilities of the first task. */

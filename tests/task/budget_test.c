@@ -423,3 +423,34 @@ TEST("a yield, a wait and an await each let another task run, and cost nothing")
 {
     rig_run(1, kinds_of_yield, NULL, 5);
 }
+
+static int64_t spin_for_ever(void *argument)
+{
+    (void)argument;
+    for (;;) janus_check_or_end(1);
+    return 0;
+}
+
+static int64_t owner_does_not_wait(void *argument)
+{
+    janus_nursery      n;
+    janus_budget       share = janus_budget_of(10, 0, 0, 0, 0);
+    janus_nursery_info info = JANUS_NURSERY_INFO();
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_END,
+                                                          .policy = JANUS_POLICY_WAIT_ALL)),
+             JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, spin_for_ever, NULL, JANUS_SPAWN_OPTIONS(.budget = &share), NULL),
+             JANUS_OK);
+    do {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_nursery_inspect(&n, &info), JANUS_OK);
+    } while (info.children > 0);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED);
+    return 0;
+}
+
+TEST("END: an exhausted child ends at once, also when its owner does not wait")
+{
+    rig_all(owner_does_not_wait, NULL, 5);
+}

@@ -66,7 +66,7 @@ CALL(
                                           janus_accept(t->listener, &ends[1], NULL) == JANUS_OK) {
         janus_io_close(ends[0]), janus_io_close(ends[1]);
     })
-CALL(serve_refused, (void)!janus_serve(t->pair[0], serve_nobody, NULL))
+CALL(serve_refused, (void)!janus_serve(t->pair[0], serve_nobody, NULL, NULL))
 CALL(resolve_number, size_t count; janus_address out;
      (void)!janus_resolve("127.0.0.1", "80", &out, 1, &count))
 CALL(connect_name_refused, janus_io made; (void)!janus_connect_name("127.0.0.1", "1", NULL, &made))

@@ -10,7 +10,7 @@
  *   unlink, mkdir and rename have no such flag. They open the directory above the last part in the
  *   same way, and then use the last part alone, which is no path.
  */
-#include "plat/file.h"
+#include "host/file.h"
 
 #include "plat/seam.h"
 
@@ -21,6 +21,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -106,7 +107,7 @@ int jrt_file_open(int dir, const char *path, int flags, uint32_t permissions)
         if (fd != -ENOSYS) return fd;
         jrt_store_relaxed(&jrt_file_walks, true); /* relaxed: as above. */
     }
-    char *copy = strdup(path);
+    char *copy = jrt_strndup(path, PATH_MAX);
     if (copy == NULL) return -ENOMEM;
     int fd = walk(dir, copy, flags, permissions);
     free(copy);
@@ -124,7 +125,7 @@ struct above {
 
 static int open_above(int dir, const char *path, struct above *out)
 {
-    *out = (struct above){.fd = -EINVAL, .path = strdup(path)};
+    *out = (struct above){.fd = -EINVAL, .path = jrt_strndup(path, PATH_MAX)};
     if (out->path == NULL) return -ENOMEM;
     size_t length = strlen(out->path);
     while (length > 1 && out->path[length - 1] == '/') out->path[--length] = '\0';
@@ -134,7 +135,7 @@ static int open_above(int dir, const char *path, struct above *out)
         out->fd = -EXDEV;
     } else if (last[0] != '\0' && strcmp(last, ".") != 0) {
         const char *above = slash == NULL ? "." : slash == out->path ? "/" : out->path;
-        out->last = strdup(last); /* the next line cuts it off */
+        out->last = jrt_strndup(last, PATH_MAX); /* the next line cuts it off */
         if (slash != NULL && slash != out->path) *slash = '\0';
         out->fd = out->last != NULL ? jrt_file_open(dir, above, DIRECTORY, 0) : -ENOMEM;
     }
@@ -307,10 +308,10 @@ int jrt_file_truncate(int fd, uint64_t bytes)
 
 int jrt_descriptor_poll(int fd, uint32_t ways, uint64_t deadline_ns)
 {
-    const short   read = POLLIN | POLLRDHUP | POLLPRI, always = POLLERR | POLLHUP;
-    struct pollfd polled = {.fd = fd};
-    if ((ways & JANUS_IO_READ) != 0) polled.events |= read;
-    if ((ways & JANUS_IO_WRITE) != 0) polled.events |= POLLOUT;
+    const short read = POLLIN | POLLRDHUP | POLLPRI, always = POLLERR | POLLHUP;
+    const int   wanted =
+        ((ways & JANUS_IO_READ) != 0 ? read : 0) | ((ways & JANUS_IO_WRITE) != 0 ? POLLOUT : 0);
+    struct pollfd polled = {.fd = fd, .events = (short)wanted};
     for (;;) {
         uint64_t        now = deadline_ns == 0 || deadline_ns == JRT_NEVER ? 0 : jrt_clock_now_ns();
         uint64_t        left = deadline_ns > now ? deadline_ns - now : 0;
@@ -346,5 +347,11 @@ int jrt_descriptor_rights(int fd)
 }
 
 bool jrt_descriptor_is_nonblocking(int fd) { return (fcntl(fd, F_GETFL) & O_NONBLOCK) != 0; }
+
+uint64_t jrt_descriptors_max(void)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? (uint64_t)limit.rlim_cur : UINT64_MAX;
+}
 
 int jrt_descriptor_hide(int fd) { return fcntl(fd, F_SETFD, FD_CLOEXEC) == 0 ? 0 : -errno; }

@@ -12,9 +12,9 @@
  *
  * Locks: reaper.lock.
  */
-#include "plat/process.h"
+#include "host/process.h"
 
-#include "plat/file.h"
+#include "host/file.h"
 #include "plat/seam.h"
 
 #include <errno.h>
@@ -263,7 +263,8 @@ static void reaper_main(void *argument)
         uint64_t       rings;
         struct pollfd *polled = list_polled(&count);
         jrt_unlock(&reaper.lock);
-        if (poll(polled, count, polled != NULL ? -1 : 100) > 0 && polled[0].revents != 0) {
+        int ready = poll(polled, count, polled != NULL ? -1 : 100);
+        if (ready > 0 && polled != NULL && polled[0].revents != 0) {
             (void)!read(polled[0].fd, &rings, sizeof rings);
         }
         free(polled);

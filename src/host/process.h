@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Child processes of the system. The essay is in process_linux.c. */
-#ifndef JRT_PLAT_PROCESS_H
-#define JRT_PLAT_PROCESS_H
+#ifndef JRT_HOST_PROCESS_H
+#define JRT_HOST_PROCESS_H
 
 #include <janusrt/process.h>
 

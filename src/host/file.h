@@ -3,8 +3,8 @@
  * Files and directories of the system. All return 0 or a number, or -errno. Most may block: rooms
  * above call them on helpers. There are no simulated files. The essay is in file_linux.c.
  */
-#ifndef JRT_PLAT_FILE_H
-#define JRT_PLAT_FILE_H
+#ifndef JRT_HOST_FILE_H
+#define JRT_HOST_FILE_H
 
 #include "base/atomic.h"
 
@@ -57,5 +57,8 @@ bool jrt_descriptor_is_nonblocking(int fd);
 
 /* Closes it at exec. */
 int jrt_descriptor_hide(int fd);
+
+/* How many descriptors the process can have. */
+uint64_t jrt_descriptors_max(void);
 
 #endif
