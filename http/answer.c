@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers as a whole, the heads of all answers, and the end of what a handler has begun. */
+#include "http/server.h"
+
+#include "http/date.h"
+
+#include <time.h>
+
+enum {
+    TYPE_BYTES_MAX = 256,
+    HEAD_BYTES_MAX = 512, /* without the handler's fields and the type */
+    GATHERED_MAX = 4096,  /* a longer body is sent from where it lies */
+};
+
+#define DATE_NS (200 * JANUS_MS) /* how old a Date may be */
+
+static void append(struct jrt_http_out *out, const char *bytes, size_t count)
+{
+    memcpy(out->at + out->bytes, bytes, count);
+    out->bytes += count;
+}
+
+#define APPEND(out, literal) append(out, literal, sizeof(literal) - 1)
+
+static void append_number(struct jrt_http_out *out, uint64_t number)
+{
+    char   digits[20];
+    size_t first = sizeof digits;
+    do {
+        digits[--first] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number != 0);
+    append(out, digits + first, sizeof digits - first);
+}
+
+/* The field Date. The system's clock is read a few times a second. */
+static void append_date(struct janus_http *http)
+{
+    if (http->date_at == 0 || http->now - http->date_at > DATE_NS) {
+        http->date_at = http->now;
+        memcpy(http->date, "Date: ", 6);
+        jrt_http_date_write(http->date + 6, (int64_t)time(NULL));
+        memcpy(http->date + 6 + JRT_HTTP_DATE_BYTES, "\r\n", 2);
+    }
+    append(&http->out, http->date, sizeof http->date);
+}
+
+static bool is_bodiless(unsigned status) { return status == 204 || status == 304; }
+
+/* Whether the next request can follow. If the body cannot be read to its end, it cannot. */
+static bool can_keep(const struct janus_http *http)
+{
+    const struct jrt_http_connection *c = http->connection;
+    if (!http->head.keep_alive || http->fault != 0 || http->body_status != JANUS_OK) return false;
+    if (c->requests >= c->server->options.max_requests) return false;
+    /* relaxed: a stop that is missed here is seen after the answer. */
+    if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) return false;
+    return http->body_over || (!http->continue_due && http->left <= JRT_HTTP_DRAIN_BYTES);
+}
+
+static void append_status(struct jrt_http_out *out, unsigned status)
+{
+    if (status == 200)
+        APPEND(out, "HTTP/1.1 200 OK\r\n");
+    else
+        JANUS_IGNORE(jrt_http_put_status(out, status));
+}
+
+/* The fields that frame the answer, and the end of the head. */
+static void append_framing(struct janus_http *http, unsigned status, uint64_t length)
+{
+    struct jrt_http_out *out = &http->out;
+    http->chunked = false;
+    if (is_bodiless(status)) {
+        length = 0;
+    } else if (length != JANUS_HTTP_UNKNOWN) {
+        APPEND(out, "Content-Length: ");
+        append_number(out, length);
+        APPEND(out, "\r\n");
+    } else if (http->head.minor >= 1) {
+        http->chunked = true;
+        APPEND(out, "Transfer-Encoding: chunked\r\n");
+    } else {
+        http->keep = false; /* the end of the connection is the end of the answer */
+    }
+    if (!http->keep)
+        APPEND(out, "Connection: close\r\n");
+    else if (http->head.minor == 0)
+        APPEND(out, "Connection: keep-alive\r\n");
+    APPEND(out, "\r\n");
+}
+
+janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
+                                  struct jrt_http_text type, uint64_t length)
+{
+    struct jrt_http_out *out = &http->out;
+    if (type.bytes > TYPE_BYTES_MAX) return JANUS_INVALID;
+    for (size_t i = 0; i < type.bytes; i++) {
+        if (!jrt_http_is(type.at[i], JRT_HTTP_VALUE)) return JANUS_INVALID;
+    }
+    janus_status room = jrt_http_make_room(http, HEAD_BYTES_MAX + type.bytes + http->lines_bytes);
+    if (room != JANUS_OK) return room;
+    http->keep = can_keep(http);
+    http->status = (uint16_t)status;
+    http->promised = length;
+    http->bodiless = http->head.method == JRT_HTTP_HEAD || is_bodiless(status);
+    append_status(out, status);
+    append_date(http);
+    append(out, http->server->server_line, http->server->server_line_bytes);
+    if (http->lines_bytes > 0) append(out, http->lines, http->lines_bytes);
+    http->lines_bytes = 0; /* from now on these are trailers */
+    if (type.bytes > 0) {
+        APPEND(out, "Content-Type: ");
+        append(out, type.at, type.bytes);
+        APPEND(out, "\r\n");
+    }
+    append_framing(http, status, length);
+    return JANUS_OK;
+}
+
+janus_status janus_http_answer(janus_http *http, unsigned status, const char *type,
+                               const void *bytes, size_t count)
+{
+    if (http == NULL || (bytes == NULL && count > 0) || status < 200 || status > 599) {
+        return JANUS_INVALID;
+    }
+    if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
+    if (is_bodiless(status) && count > 0) return JANUS_INVALID;
+    janus_status said =
+        jrt_http_answer_head(http, status, jrt_http_of(type != NULL ? type : ""), count);
+    if (said == JANUS_INVALID) return said;
+    http->stage = JRT_HTTP_STAGE_OVER;
+    if (said != JANUS_OK || http->bodiless || count == 0) return said;
+    http->sent = count;
+    if (count <= GATHERED_MAX && count <= http->out.room - http->out.bytes) {
+        append(&http->out, bytes, count);
+        return JANUS_OK;
+    }
+    janus_io_piece body = {(void *)(uintptr_t)bytes, count};
+    return jrt_http_send(http, &body, 1);
+}
+
+janus_status janus_http_answer_text(janus_http *http, unsigned status, const char *text)
+{
+    if (text == NULL) return JANUS_INVALID;
+    return janus_http_answer(http, status, "text/plain; charset=utf-8", text, strlen(text));
+}
+
+/* The sentence gets its full stop here. */
+void jrt_http_answer_error(struct janus_http *http, unsigned status, const char *why)
+{
+    struct jrt_http_out *out = &http->out;
+    struct jrt_http_text text = jrt_http_of(why != NULL ? why : "this request failed");
+    http->lines_bytes = 0;
+    http->fault = (uint16_t)status; /* the connection ends */
+    if (jrt_http_answer_head(http, status, JRT_HTTP_TEXT("text/plain"), text.bytes + 2) != JANUS_OK)
+        return;
+    http->stage = JRT_HTTP_STAGE_OVER;
+    if (http->bodiless) return;
+    if (out->room - out->bytes < text.bytes + 2) return; /* never: the caller has made room */
+    append(out, text.at, text.bytes);
+    APPEND(out, ".\n");
+    http->sent = text.bytes + 2;
+}
+
+/* Ends a stream as its framing asks. */
+static void end_stream(struct janus_http *http, bool whole)
+{
+    struct jrt_http_out *out = &http->out;
+    http->stage = JRT_HTTP_STAGE_OVER;
+    if (http->bodiless) return;
+    bool enough = http->promised == JANUS_HTTP_UNKNOWN || http->sent == http->promised;
+    if (!whole || !enough) {
+        http->failed = true;
+        http->keep = false;
+        return;
+    }
+    if (!http->chunked) return;
+    if (jrt_http_make_room(http, http->lines_bytes + 8) != JANUS_OK) return;
+    APPEND(out, "0\r\n");
+    append(out, http->lines, http->lines_bytes);
+    APPEND(out, "\r\n");
+}
+
+void jrt_http_answer_end(struct janus_http *http, int64_t result)
+{
+    if (http->stage == JRT_HTTP_STAGE_STREAM) {
+        end_stream(http, result >= 0);
+    } else if (http->stage == JRT_HTTP_STAGE_NONE) {
+        unsigned status = http->fault != 0 ? http->fault : result < 0 ? 500 : 204;
+        if (jrt_http_make_room(http, HEAD_BYTES_MAX + JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
+        if (status != 204) {
+            const char *why = http->fault != 0 ? http->why : "the handler of this request failed";
+            jrt_http_answer_error(http, status, why);
+        } else if (jrt_http_answer_head(http, 204, JRT_HTTP_TEXT(""), 0) == JANUS_OK) {
+            http->stage = JRT_HTTP_STAGE_OVER;
+        }
+    }
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The task of a connection: cold, warm, and what remains of a request that failed.
+ *
+ * No pool is larger than the scheduler's max_budget, which is small by
+ * default: 100 system calls. So without options.request_budget the child has no pool. The
+ * connection's task recharges the child with portions, until one request has had all that a request
+ * may use. What the handler itself starts has budgets as anywhere else in the program: the child
+ * opens a nursery with the policy AUTO around its requests.
+ */
+#include "http/server.h"
+
+#include <sys/mman.h>
+
+/* Enters the server's list. The lock is held for some loads, so a cancel need not end the wait. */
+static bool enter(struct jrt_http_connection *c)
+{
+    struct jrt_http_server *server = c->server;
+    janus_shield_begin();
+    bool locked = janus_mutex_lock(&server->mutex) == JANUS_OK;
+    if (locked) {
+        c->next = server->first;
+        c->link = &server->first;
+        if (c->next != NULL) c->next->link = &c->next;
+        server->first = c;
+        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    }
+    janus_shield_end();
+    return locked;
+}
+
+static void quit(struct jrt_http_connection *c)
+{
+    janus_shield_begin();
+    JANUS_IGNORE(janus_mutex_lock(&c->server->mutex));
+    *c->link = c->next;
+    if (c->next != NULL) c->next->link = c->link;
+    JANUS_IGNORE(janus_mutex_unlock(&c->server->mutex));
+    janus_shield_end();
+}
+
+/* Takes a block that nobody uses, or makes one. Blocks are mapped one by one, so that the memory of
+ * those that are not kept goes back to the system. */
+static struct janus_http *take_block(struct jrt_http_connection *c)
+{
+    struct jrt_http_server *server = c->server;
+    struct janus_http      *http = NULL;
+    janus_shield_begin();
+    if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
+        http = server->blocks;
+        if (http != NULL) {
+            server->blocks = http->next;
+            server->block_count--;
+        }
+        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    }
+    janus_shield_end();
+    if (http == NULL) {
+        void *mapped = mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) return NULL;
+        http = mapped;
+        http->server = server;
+        char *buffers = (char *)(http->fields + server->options.max_fields);
+        http->in = buffers;
+        http->out = (struct jrt_http_out){buffers + server->in_bytes, JRT_HTTP_OUT_BYTES, 0};
+        jrt_http_head_init(&http->head, http->fields, (uint16_t)server->options.max_fields,
+                           &server->limits);
+        jrt_http_head_init(&http->trailers, http->trailer_fields, JRT_HTTP_TRAILERS_MAX, NULL);
+    }
+    http->connection = c;
+    http->at = http->body = http->end = http->out.bytes = 0;
+    http->writing = http->active = false;
+    http->broken = JANUS_OK;
+    http->peer[0] = '\0';
+    return http;
+}
+
+static void give_block(struct jrt_http_connection *c)
+{
+    struct jrt_http_server *server = c->server;
+    struct janus_http      *http = c->http;
+    c->http = NULL;
+    janus_shield_begin();
+    if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
+        if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
+            http->next = server->blocks;
+            server->blocks = http;
+            server->block_count++;
+            http = NULL;
+        }
+        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    }
+    janus_shield_end();
+    if (http != NULL) (void)munmap(http, server->block_bytes);
+}
+
+/* Waits for the first byte of a request. False: the connection is over. */
+static bool wait_cold(struct jrt_http_connection *c, uint64_t duration)
+{
+    uint64_t now = janus_now_ns();
+    jrt_http_read_until(c, jrt_http_after(now, duration));
+    atomic_store(&c->idle, true);
+    if (atomic_load(&c->server->stopping)) jrt_http_read_until(c, now + JRT_HTTP_STOP_NS);
+    janus_status status = janus_io_wait(c->io, JANUS_IO_READ);
+    return status == JANUS_OK;
+}
+
+/*
+ * The child did not return. What it had written to the buffer is whole, unless it ended while it
+ * was sending. An answer that had not begun becomes a 500.
+ */
+static void salvage(struct jrt_http_connection *c, janus_status ended)
+{
+    struct janus_http *http = c->http;
+    c->then = JRT_HTTP_THEN_CLOSE;
+    if (ended == JANUS_CANCELLED || http->writing || http->broken != JANUS_OK) return;
+    if (http->active) {
+        if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
+        if (http->stage == JRT_HTTP_STAGE_NONE) {
+            jrt_http_answer_error(http, 500, "the handler of this request failed");
+        }
+        jrt_http_log_request(http);
+    }
+    bool cut = http->stage == JRT_HTTP_STAGE_STREAM;
+    if (jrt_http_flush_all(http) == JANUS_OK && !cut) c->then = JRT_HTTP_THEN_LEAVE;
+}
+
+/* Gives an exhausted child another portion. It runs in the child. */
+static janus_verdict recharge(void *argument, const janus_exhausted *child, janus_budget *grant)
+{
+    const struct jrt_http_connection *c = argument;
+    struct janus_http                *http = c->http;
+    const janus_budget               *most = &c->server->share;
+    janus_budget                      given = janus_budget_add(http->given, http->portion);
+    bool                              fits =
+        (child->lacks == JANUS_COMPONENT_OPS && given.ops <= most->ops) ||
+        (child->lacks == JANUS_COMPONENT_SYSCALLS && given.syscalls <= most->syscalls) ||
+        (child->lacks == JANUS_COMPONENT_CHANNEL_OPS && given.channel_ops <= most->channel_ops);
+    if (!fits) return JANUS_VERDICT_IGNORE; /* then it ends */
+    http->given = given;
+    *grant = http->portion;
+    return JANUS_VERDICT_RECHARGE;
+}
+
+static janus_status open_requests(struct jrt_http_connection *c)
+{
+    janus_nursery_options options = {.struct_bytes = sizeof options, .name = "requests"};
+    if (c->server->supervised) {
+        options.exhaustion = JANUS_EXHAUSTION_SUPERVISE;
+        options.on_exhausted = recharge;
+        options.on_exhausted_argument = c;
+    } else {
+        options.exhaustion = JANUS_EXHAUSTION_END;
+        options.budget = &c->server->pool;
+    }
+    return janus_nursery_open(&c->http->requests, &options);
+}
+
+/* Answers that no child can be started. */
+static void excuse(struct jrt_http_connection *c)
+{
+    struct janus_http *http = c->http;
+    jrt_http_request_begin(&http->head);
+    jrt_http_body_begin(http);
+    if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
+    jrt_http_answer_error(http, 503, "the server has no room for this request");
+    if (jrt_http_flush_all(http) == JANUS_OK) c->then = JRT_HTTP_THEN_LEAVE;
+}
+
+/* Runs a child, which serves requests, and decides what comes then. */
+static void run_child(struct jrt_http_connection *c)
+{
+    struct janus_http *http = c->http;
+    c->then = JRT_HTTP_THEN_CLOSE;
+    http->active = false;
+    http->portion = http->given = janus_budget_zero();
+    janus_status status = open_requests(c);
+    if (status >= JANUS_OK) {
+        const janus_spawn_options one = {.struct_bytes = sizeof one,
+                                         .budget = &c->server->share,
+                                         .name = "request",
+                                         .unjoinable = true,
+                                         .stack_bytes = c->server->options.stack_bytes,
+                                         .when_full = JANUS_WHEN_FULL_WAIT};
+        status = janus_spawn_with(&http->requests, jrt_http_exchange, c, &one, NULL);
+        janus_status ended = janus_nursery_end(&http->requests, NULL);
+        if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
+    }
+    if (status < JANUS_OK && status != JANUS_CANCELLED) excuse(c);
+}
+
+/*
+ * Ends the direction to the client, then reads what the client still sends, and drops it. A socket
+ * that is closed with unread bytes resets the connection, and the reset may overtake our answer.
+ */
+static void leave(struct jrt_http_connection *c)
+{
+    struct janus_http *http = c->http;
+    size_t             got = 0, dropped = 0;
+    if (janus_io_shutdown(c->io, JANUS_IO_WRITE) != JANUS_OK) return;
+    jrt_http_read_until(c, janus_now_ns() + JRT_HTTP_LINGER_NS);
+    while (dropped < JRT_HTTP_DRAIN_BYTES &&
+           janus_io_read(c->io, http->in, c->server->in_bytes, &got) == JANUS_OK) {
+        dropped += got;
+    }
+}
+
+void jrt_http_connection_run(struct jrt_http_server *server, janus_io io)
+{
+    struct jrt_http_connection c = {.io = io, .server = server};
+    uint64_t duration = server->options.head_ns; /* the first head comes at once */
+    c.read_deadline = c.write_deadline = JANUS_IO_NEVER;
+    if (!enter(&c)) {
+        JANUS_IGNORE(janus_io_close(io));
+        return;
+    }
+    do {
+        if (!wait_cold(&c, duration)) break;
+        if ((c.http = take_block(&c)) == NULL) break;
+        do {
+            run_child(&c);
+        } while (c.then == JRT_HTTP_THEN_FRESH);
+        if (c.then == JRT_HTTP_THEN_LEAVE) leave(&c);
+        give_block(&c);
+        duration = server->options.idle_ns;
+    } while (c.then == JRT_HTTP_THEN_COLD);
+    quit(&c);
+    JANUS_IGNORE(janus_io_close(io));
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The child of a connection's task: one request after the other.
+ *
+ * A child serves the next request only if the last handler left the child as it was. It left no
+ * memory, no handle, no defer, no open nursery, and at least half of the pool. The check costs a
+ * tenth of another child. A child that is not clean ends, so that its defers run, and the
+ * connection's task starts another one.
+ */
+#include "http/server.h"
+
+#include <janusrt/charge.h>
+#include <janusrt/dump.h>
+#include <janusrt/memory.h>
+
+/* Whether a DEADLINE came from the graceful stop, or from a deadline that we have moved since. Then
+ * ours is set again. */
+static bool goes_on(struct janus_http *http)
+{
+    struct jrt_http_connection *c = http->connection;
+    http->now = janus_now_ns();
+    if (http->now >= c->read_deadline) return false;
+    if (atomic_load(&c->idle) && atomic_load(&c->server->stopping)) return false;
+    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, c->read_deadline));
+    return true;
+}
+
+janus_status jrt_http_fill(struct janus_http *http)
+{
+    size_t       room = http->server->in_bytes - http->end, got = 0;
+    janus_status status;
+    do {
+        status = janus_io_read(http->connection->io, http->in + http->end, room, &got);
+    } while (status == JANUS_DEADLINE && goes_on(http));
+    if (status == JANUS_OK) http->end += got;
+    return status;
+}
+
+static bool then(struct janus_http *http, enum jrt_http_then what)
+{
+    http->connection->then = (uint8_t)what;
+    return false;
+}
+
+/* Answers for the client's mistake in a head, and ends. */
+static bool refuse(struct janus_http *http, unsigned status, const char *why)
+{
+    jrt_http_body_begin(http);
+    http->head.keep_alive = false;
+    http->head.method = JRT_HTTP_OTHER;
+    if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK)
+        return then(http, JRT_HTTP_THEN_CLOSE);
+    jrt_http_answer_error(http, status, why);
+    jrt_http_log_request(http);
+    if (jrt_http_flush_all(http) != JANUS_OK) return then(http, JRT_HTTP_THEN_CLOSE);
+    return then(http, JRT_HTTP_THEN_LEAVE);
+}
+
+/* Reads the first bytes of the next request. False: none came. */
+static bool read_first(struct janus_http *http)
+{
+    struct jrt_http_connection *c = http->connection;
+    uint64_t                    warm = JRT_HTTP_WARM_NS;
+    if (c->server->options.idle_ns < warm) warm = c->server->options.idle_ns;
+    http->at = http->end = 0;
+    /* relaxed: a stop that is missed here is seen after the wait, which is short. */
+    atomic_store_explicit(&c->idle, true, memory_order_relaxed);
+    if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) {
+        jrt_http_read_until(c, janus_now_ns() + JRT_HTTP_STOP_NS);
+    } else if (c->read_deadline < http->now + warm || c->read_deadline > http->now + 2 * warm) {
+        jrt_http_read_until(c, http->now + 2 * warm);
+    }
+    janus_status status = jrt_http_fill(http);
+    /* relaxed: the stop may move a deadline of ours once more, see goes_on */
+    atomic_store_explicit(&c->idle, false, memory_order_relaxed);
+    if (status == JANUS_OK) {
+        http->now = janus_now_ns();
+        return true;
+    }
+    if (status != JANUS_DEADLINE) return then(http, JRT_HTTP_THEN_CLOSE);
+    bool stopping = atomic_load(&c->server->stopping);
+    return then(http, stopping ? JRT_HTTP_THEN_LEAVE : JRT_HTTP_THEN_COLD);
+}
+
+/* Reads more of a head that is incomplete. */
+static bool read_rest(struct janus_http *http, uint64_t *end)
+{
+    struct jrt_http_connection *c = http->connection;
+    if (http->end == http->server->in_bytes) {
+        memmove(http->in, http->in + http->at, http->end - http->at);
+        http->end -= http->at;
+        http->at = 0;
+    }
+    if (*end == 0) {
+        http->now = janus_now_ns();
+        *end = jrt_http_after(http->now, http->server->options.head_ns);
+    }
+    jrt_http_read_until(c, *end);
+    janus_status status = jrt_http_fill(http);
+    if (status == JANUS_DEADLINE) return refuse(http, 408, "the head took too long");
+    return status == JANUS_OK || then(http, JRT_HTTP_THEN_CLOSE);
+}
+
+/* Gets the next head. Answers leave when there is nothing left to parse. False: no head comes. */
+static bool next_head(struct janus_http *http)
+{
+    uint64_t end = 0;
+    jrt_http_request_begin(&http->head);
+    for (;;) {
+        if (http->end > http->at) {
+            enum jrt_http_step step =
+                jrt_http_parse(&http->head, http->in + http->at, http->end - http->at);
+            if (step == JRT_HTTP_DONE) return true;
+            if (step == JRT_HTTP_BAD) return refuse(http, http->head.status, http->head.why);
+        }
+        if (jrt_http_flush_all(http) != JANUS_OK) return then(http, JRT_HTTP_THEN_CLOSE);
+        bool first = http->end == http->at;
+        if (first ? !read_first(http) : !read_rest(http, &end)) return false;
+    }
+}
+
+static void set_request(struct janus_http *http)
+{
+    const struct jrt_http_head *head = &http->head;
+    const char                 *bytes = http->in + http->at;
+    janus_http_request         *request = &http->request;
+    request->method = (janus_http_method)head->method;
+    request->minor = head->minor;
+    request->method_text = jrt_http_public(jrt_http_text_of(bytes, head->method_text));
+    request->path = jrt_http_public(jrt_http_text_of(bytes, head->path));
+    request->query = jrt_http_public(jrt_http_text_of(bytes, head->query));
+    if (!head->has_query) request->query = (janus_http_text){NULL, 0};
+    request->host = jrt_http_public(jrt_http_text_of(bytes, head->host));
+    request->content_length = head->framing == JRT_HTTP_CHUNKED  ? JANUS_HTTP_UNKNOWN
+                              : head->framing == JRT_HTTP_LENGTH ? head->content_length
+                                                                 : 0;
+    request->argument = http->server->argument;
+    request->captured_count = 0;
+}
+
+/*
+ * Calls the handler some way down the stack. A nursery that the handler leaves open is in a frame
+ * that has ended. The calls that find it must not write there.
+ */
+__attribute__((noinline)) static int64_t call_handler(struct janus_http *http)
+{
+    char    gap[2048];
+    int64_t result;
+    __asm__ volatile("" : : "r"(gap) : "memory"); /* the compiler must keep it */
+    result = http->server->handler(http, &http->request);
+    __asm__ volatile("" : : "r"(gap) : "memory");
+    return result;
+}
+
+/* How many nurseries the task has open. */
+static uint32_t count_nurseries(void)
+{
+    janus_task_info info = JANUS_TASK_INFO();
+    return janus_task_inspect_current(&info) == JANUS_OK ? info.nurseries : 0;
+}
+
+/* Runs the handler with a time limit. False: it left a nursery open. */
+static bool run_limited(struct janus_http *http, int64_t *result)
+{
+    uint64_t     end = jrt_http_after(janus_now_ns(), http->server->options.handler_ns);
+    janus_status status = janus_nursery_open(
+        &http->limit, JANUS_NURSERY_OPTIONS(.deadline_ns = end, .name = "handler"));
+    *result = status;
+    if (status < JANUS_OK) return true;
+    *result = call_handler(http);
+    status = janus_nursery_end(&http->limit, NULL);
+    if (status == JANUS_CANCELLED && http->fault == 0) {
+        http->fault = 503;
+        http->why = "the request took too long";
+    }
+    return status != JANUS_STATE;
+}
+
+/* Runs the handler, and ends its answer. False: it left a nursery open. */
+static bool run_handler(struct janus_http *http)
+{
+    int64_t result;
+    http->active = true;
+    if (http->server->options.handler_ns != 0) {
+        if (!run_limited(http, &result)) return false;
+    } else {
+        result = call_handler(http);
+        if (count_nurseries() != http->nurseries) return false;
+    }
+    jrt_http_answer_end(http, result);
+    http->active = false;
+    return true;
+}
+
+/* Whether at least half of a share is left. A missing spawn of the child itself does not count. */
+static bool is_half(const janus_budget *left, const janus_budget *share)
+{
+    return left->ops >= share->ops / 2 && left->syscalls >= share->syscalls / 2 &&
+           left->channel_ops >= share->channel_ops / 2;
+}
+
+static bool is_clean(struct janus_http *http)
+{
+    const janus_budget *share = &http->server->share;
+    janus_budget        left = janus_budget_get_current();
+    janus_memory_info   memory = JANUS_MEMORY_INFO();
+    if (left.memory != http->memory) return false;
+    if (!http->server->supervised && !is_half(&left, share)) return false;
+    if (janus_memory_inspect(&memory) != JANUS_OK || memory.record_bytes != http->records) {
+        return false;
+    }
+    if (http->server->supervised) return true;
+    janus_nursery_pool_info pool = JANUS_NURSERY_POOL_INFO();
+    if (janus_nursery_pool_inspect(&http->requests, &pool) != JANUS_OK) return false;
+    return is_half(&pool.left, share) && pool.left.memory >= share->memory / 2 &&
+           pool.left.spawn_count >= share->spawn_count;
+}
+
+/* Serves a request whose head has come. False: the child ends. */
+static bool serve(struct janus_http *http)
+{
+    http->body = http->at + http->head.bytes;
+    http->connection->requests++;
+    set_request(http);
+    jrt_http_body_begin(http);
+    if (!run_handler(http)) return false;
+    jrt_http_log_request(http);
+    if (http->broken != JANUS_OK) return then(http, JRT_HTTP_THEN_CLOSE);
+    if (!http->keep) {
+        if (jrt_http_flush_all(http) != JANUS_OK || http->failed)
+            return then(http, JRT_HTTP_THEN_CLOSE);
+        return then(http, JRT_HTTP_THEN_LEAVE);
+    }
+    if (!http->body_over && !jrt_http_body_drain(http)) return then(http, JRT_HTTP_THEN_LEAVE);
+    http->at = http->body;
+    return is_clean(http) || then(http, JRT_HTTP_THEN_FRESH);
+}
+
+int64_t jrt_http_exchange(void *argument)
+{
+    struct jrt_http_connection *c = argument;
+    struct janus_http          *http = c->http;
+    janus_memory_info           memory = JANUS_MEMORY_INFO();
+    bool                        supervised = c->server->supervised;
+    if (supervised) {
+        janus_status status = janus_nursery_open(
+            &http->shell,
+            JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers"));
+        if (status < JANUS_OK) return status;
+    }
+    if (janus_memory_inspect(&memory) != JANUS_OK) return JANUS_STATE;
+    janus_budget left = janus_budget_get_current();
+    http->nurseries = count_nurseries();
+    http->records = memory.record_bytes;
+    http->memory = left.memory;
+    left.memory = left.spawn_count = 0;
+    http->portion = left;
+    http->now = janus_now_ns();
+    bool whole = true;
+    while (whole && next_head(http)) whole = serve(http);
+    if (supervised && !http->active) JANUS_IGNORE(janus_nursery_end(&http->shell, NULL));
+    return 0;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Inside the server. The files, from the outside in:
+ *
+ *     serve.c       the options, the loop that accepts, the graceful stop
+ *     connection.c  the task of a connection: cold, warm, and what remains of a request that failed
+ *     exchange.c    the child of that task: one request after the other
+ *     request.c     what a handler reads from the head
+ *     body.c        what a handler reads behind the head
+ *     answer.c      what a handler answers
+ *     stream.c      answers in parts, events
+ *     send.c        bytes to the client, gathered
+ *     static.c      files
+ *     route.c       routes
+ *     log.c         the access log
+ *
+ * Warm and cold. A connection is warm while requests come: it has a block (struct janus_http), a
+ * child, and a nursery with a pool for that child. After a second without a request the child ends,
+ * and the connection is cold: a task that waits with one page of stack. The first byte makes it
+ * warm again.
+ *
+ * Deadlines. The handle has one deadline for each direction. A deadline is moved only if it would
+ * end too early, or much too late.
+ * Another task moves it too: the graceful stop, for idle connections. So a call that gets DEADLINE
+ * compares the clock with its own deadline and may go on.
+ */
+#ifndef JANUSRT_HTTP_SERVER_H
+#define JANUSRT_HTTP_SERVER_H
+
+#include "http/chunk.h"
+#include "http/head.h"
+#include "http/write.h"
+
+#include <janusrt/channel.h>
+#include <janusrt/http.h>
+#include <janusrt/nursery.h>
+#include <janusrt/sync.h>
+#include <stdatomic.h>
+
+enum {
+    JRT_HTTP_OUT_BYTES = 8192,    /* answers that leave together, short parts of streams */
+    JRT_HTTP_LINES_BYTES = 4096,  /* fields that the handler sets */
+    JRT_HTTP_SPARE_BYTES = 4096,  /* of the input buffer, beyond the longest head */
+    JRT_HTTP_DRAIN_BYTES = 65536, /* of an unread body; a longer one ends the connection */
+    JRT_HTTP_TRAILERS_MAX = 32,   /* fields behind a chunked body */
+    JRT_HTTP_BLOCKS_KEPT = 64,    /* unused blocks of a server */
+    JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
+};
+
+#define JRT_HTTP_WARM_NS JANUS_SECONDS
+#define JRT_HTTP_LINGER_NS (2 * JANUS_SECONDS) /* for the client to read our last answer */
+#define JRT_HTTP_STOP_NS (250 * JANUS_MS)      /* for an idle client at the graceful stop */
+#define JRT_HTTP_RATE_NS (5 * JANUS_SECONDS)   /* before min_rate is asked for */
+
+/* What the task of a connection does after its child has ended. */
+enum jrt_http_then {
+    JRT_HTTP_THEN_FRESH, /* another child goes on: the last one was used up */
+    JRT_HTTP_THEN_COLD,  /* wait for the next request */
+    JRT_HTTP_THEN_LEAVE, /* the last answer is out: half-close, drain, close */
+    JRT_HTTP_THEN_CLOSE, /* the client is gone */
+};
+
+struct jrt_http_log;
+
+/* Shared by all connections. */
+struct jrt_http_server {
+    janus_http_handler    *handler;
+    void                  *argument;
+    janus_http_options     options; /* with the defaults filled in */
+    struct jrt_http_limits limits;
+    janus_budget           share, pool; /* of a child */
+    bool                   supervised;  /* without a pool, see connection.c */
+    size_t                 in_bytes, block_bytes;
+    char                   server_line[128]; /* "Server: x\r\n" */
+    size_t                 server_line_bytes;
+    struct jrt_http_log   *log; /* NULL: none */
+    atomic_bool            stopping;
+
+    janus_mutex                 mutex; /* guards the rest */
+    struct jrt_http_connection *first;
+    struct janus_http          *blocks; /* unused */
+    uint32_t                    block_count;
+};
+
+/* On the stack of the connection's task. */
+struct jrt_http_connection {
+    janus_io                    io;
+    struct jrt_http_server     *server;
+    struct jrt_http_connection *next, **link;                  /* in the server's list */
+    struct janus_http          *http;                          /* NULL while cold */
+    uint64_t                    read_deadline, write_deadline; /* as we set them */
+    uint32_t                    requests;
+    atomic_bool                 idle; /* no byte of the next request has come */
+    uint8_t                     then; /* enum jrt_http_then */
+};
+
+/* What has become of the answer. */
+enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE_OVER };
+
+/* A block: everything that a warm connection needs. The request's part is set anew for each. */
+struct janus_http {
+    struct jrt_http_connection *connection;
+    struct jrt_http_server     *server;
+    struct janus_http          *next; /* in the server's list of unused blocks */
+
+    /* Bytes from the client: the head at `at`, behind it what came of the body, from `body` on. */
+    char  *in;
+    size_t at, body, end;
+
+    /* Bytes for the client. */
+    struct jrt_http_out out;
+    bool                active;  /* a handler was called, and its answer is not settled */
+    bool                writing; /* a call sends them: if it never returns, nobody knows the rest */
+    janus_status        broken;  /* why no byte can be sent any more; OK: it can */
+
+    /* The request. */
+    struct jrt_http_head   head;
+    janus_http_request     request;
+    uint64_t               left;     /* of a body with a length */
+    uint64_t               body_got; /* so far */
+    uint64_t               max_body;
+    uint64_t               waited_ns; /* for the body */
+    struct jrt_http_chunks chunks;
+    size_t                 piece; /* decoded and not taken, at `body` */
+    struct jrt_http_head   trailers;
+    size_t                 trailers_at;
+    bool                   body_over, continue_due, last_chunk;
+    janus_status           body_status; /* OK: the body can be read on */
+    uint16_t               fault;       /* the status for the client's mistake; 0: none */
+    const char            *why;         /* what was wrong */
+
+    /* The answer. */
+    uint8_t  stage; /* enum jrt_http_stage */
+    bool     keep;  /* the connection goes on */
+    bool     chunked, bodiless;
+    bool     failed; /* the stream is shorter than it promised */
+    uint16_t status;
+    uint64_t promised, sent; /* bytes of the body */
+    size_t   lines_bytes;
+    uint64_t began_ns; /* with a log */
+
+    /* The clock, as last read, and the field Date of that time. */
+    uint64_t now, date_at;
+    char     date[6 + 29 + 2];
+
+    /* The child. */
+    uint64_t      memory, records; /* when it began, to see what a handler leaves behind */
+    janus_budget  portion, given;  /* supervised: for each recharge, for this request so far */
+    janus_nursery shell;           /* supervised: around all requests of the child */
+    janus_nursery requests;        /* the child's own */
+    janus_nursery limit;           /* around the handler, with options.handler_ns */
+    uint32_t      nurseries;       /* that the child has open between requests */
+
+    char                  peer[JANUS_ADDRESS_TEXT_BYTES]; /* for the log; "": not asked yet */
+    char                  lines[JRT_HTTP_LINES_BYTES];
+    struct jrt_http_field trailer_fields[JRT_HTTP_TRAILERS_MAX];
+    struct jrt_http_field fields[]; /* then the buffers */
+};
+
+/* Sets the deadline for reading. */
+static inline void jrt_http_read_until(struct jrt_http_connection *c, uint64_t deadline)
+{
+    if (c->read_deadline == deadline) return;
+    c->read_deadline = deadline;
+    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, deadline));
+}
+
+/* The sum, without overflow. */
+static inline uint64_t jrt_http_after(uint64_t now, uint64_t duration)
+{
+    return now + duration < now ? JANUS_IO_NEVER : now + duration;
+}
+
+/* connection.c */
+void jrt_http_connection_run(struct jrt_http_server *server, janus_io io);
+
+/* exchange.c: the child. `argument` is a connection with a block. */
+int64_t jrt_http_exchange(void *argument);
+
+/* Reads once into the room behind `end`. As janus_io_read, but DEADLINE is final. */
+janus_status jrt_http_fill(struct janus_http *http);
+
+/* body.c */
+void jrt_http_body_begin(struct janus_http *http);
+/* Reads the rest and drops it. False: the connection cannot go on. */
+bool jrt_http_body_drain(struct janus_http *http);
+
+/* send.c: bytes to the client */
+janus_status jrt_http_send(struct janus_http *http, const janus_io_piece *more, uint32_t count);
+static inline janus_status jrt_http_flush_all(struct janus_http *http)
+{
+    return http->out.bytes == 0 ? http->broken : jrt_http_send(http, NULL, 0);
+}
+/* Makes room for `bytes`, at most JRT_HTTP_OUT_BYTES. */
+static inline janus_status jrt_http_make_room(struct janus_http *http, size_t bytes)
+{
+    if (http->out.room - http->out.bytes >= bytes) return http->broken;
+    return jrt_http_send(http, NULL, 0);
+}
+
+/* answer.c. The server's own answer: a sentence. Afterwards the connection ends. The buffer has
+ * room for it. */
+void jrt_http_answer_error(struct janus_http *http, unsigned status, const char *why);
+/* Ends what the handler has begun, or answers for it. */
+void jrt_http_answer_end(struct janus_http *http, int64_t result);
+/* Writes the head into the buffer. */
+janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
+                                  struct jrt_http_text type, uint64_t length);
+
+/* log.c */
+struct jrt_http_log_line;
+janus_status jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery);
+void         jrt_http_log_close(struct jrt_http_server *server);
+void         jrt_http_log_free(struct jrt_http_server *server);
+void         jrt_http_log_request(struct janus_http *http);
+
+static inline janus_http_text jrt_http_public(struct jrt_http_text text)
+{
+    return (janus_http_text){text.at, text.bytes};
+}
+static inline struct jrt_http_text jrt_http_private(janus_http_text text)
+{
+    return (struct jrt_http_text){text.at, text.bytes};
+}
+static inline struct jrt_http_text jrt_http_of(const char *text)
+{
+    return (struct jrt_http_text){text, strlen(text)};
+}
+
+#endif
