@@ -8,6 +8,7 @@ RELEASE = build/gcc-release
 MINUTES ?= 1
 SEED ?= 0
 SECONDS ?= 60
+MUTANTS ?= 10000
 
 .PHONY: help run test test-long explore fuzz garden bench install tidy format symbols clean
 
@@ -20,6 +21,7 @@ help:
 	@echo 'make fuzz       search for bytes that break the parsers of HTTP (SECONDS=60 each;'
 	@echo '                KEEP=1: keep the new inputs in tests/http/corpus.txt)'
 	@echo 'make garden     send nasty requests to packaged servers, rewrite docs/http/garden.md'
+	@echo '                (MUTANTS=10000 SEED=0)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
 	@echo '                CHARTS=1: rewrite docs/bench also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
@@ -63,7 +65,12 @@ fuzz:
 
 garden:
 	@tools/bootstrap garden
-	@tools/garden.py docs/http/garden.md
+	@tools/bootstrap run
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target http.understand_rows; } \
+	    >build/garden.log 2>&1 || { cat build/garden.log; exit 1; }
+	@tools/garden.py docs/http/garden.md --mutants '$(MUTANTS)' --seed '$(SEED)' \
+	    --understand $(RELEASE)/tests/http/understand_rows
 
 bench:
 	@tools/bootstrap bench

@@ -93,7 +93,6 @@ static uint8_t step(struct jrt_http_chunks *chunks, uint8_t state, char byte)
 {
     switch (state) {
     case SIZE_FIRST:
-        chunks->left = 0;
         if (jrt_http_is(byte, JRT_HTTP_HEX)) return digit(chunks, byte);
         return fail(chunks, "the size of a chunk is missing");
     case SIZE:

@@ -206,6 +206,6 @@ bool jrt_http_date_read(struct jrt_http_text text, int64_t now, int64_t *out_sec
     }
     if (!reader.right || reader.rest.bytes > 0 || !exists(&moment)) return false;
     *out_seconds = days_of(moment.year, moment.month, moment.day) * DAY_SECONDS +
-                   moment.hour * 3600 + moment.minute * 60 + moment.second;
+                   moment.hour * INT64_C(3600) + moment.minute * INT64_C(60) + moment.second;
     return true;
 }

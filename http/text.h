@@ -41,7 +41,8 @@ static inline bool jrt_http_is_space(char byte) { return byte == ' ' || byte == 
 
 static inline char jrt_http_lower(char byte)
 {
-    return (uint8_t)(byte - 'A') < 26 ? (char)(byte + ('a' - 'A')) : byte;
+    bool capital = (uint8_t)(byte - 'A') < 26;
+    return (char)(byte + capital * ('a' - 'A'));
 }
 
 /* The value of a digit of base 16. The caller has checked JRT_HTTP_HEX. */

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Sends the rows of tests/http/requests.txt to packaged servers, and says what each understood.
 
-    garden.py OUT.md [--quiet SECONDS]
+    garden.py OUT.md [--quiet SECONDS] [--mutants COUNT --understand PROGRAM [--seed SEED]]
 
 Everything runs on the loopback, in a folder that is removed at the end, for about two minutes.
 A server that is not installed is left out and named. nginx, haproxy, lighttpd and h2o are proxies
@@ -11,6 +11,9 @@ and Python run a handler that answers the same.
 
 A server accepts a row if it answers without an error. A server that does not answer for `quiet`
 seconds waits for more bytes.
+
+With --mutants, rows are changed by chance too; garden_mutants.py says how. PROGRAM is
+tests/http/understand_rows, which says what janusrt understands of them.
 """
 
 import argparse
@@ -25,15 +28,17 @@ import sys
 import tempfile
 import urllib.parse
 
+import garden_mutants
 import http_table
+from garden_mutants import REFUSED, WAITS
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 TABLE = TOP / "tests/http/requests.txt"
 ECHO = TOP / "tools/garden"
 AT_ONCE = 24             # connections to one server
-SECONDS_MAX = 900        # for everything
+SECONDS_MAX = 3600       # for everything
 START_SECONDS_MAX = 90   # for one server
-REFUSED, WAITS = "refused", "waits"
+SHOWN_MAX = 10           # mutants that a server understands in another way
 
 NGINX = """daemon off;
 pid {folder}/nginx.pid;
@@ -209,8 +214,8 @@ async def ask(port, data, quiet):
     return understood(raw, closed)
 
 
-async def ask_all(plant, rows, quiet):
-    """What a server understood of each row. A row without an answer is asked a second time."""
+async def ask_all(plant, inputs, quiet):
+    """What a server understood of each input. One without an answer is asked a second time."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(data):
@@ -218,7 +223,7 @@ async def ask_all(plant, rows, quiet):
             seen = await ask(plant.port, data, quiet)
             return await ask(plant.port, data, 2 * quiet) if seen == [WAITS] else seen
 
-    return await asyncio.gather(*(one(data) for _, data, _ in rows))
+    return await asyncio.gather(*(one(data) for data in inputs))
 
 
 def ours(verdict):
@@ -231,7 +236,8 @@ def ours(verdict):
             seen.append(WAITS)
         else:
             match = re.match(r'(?:other:)?(\S+) (\S+)( \?\S*)? (?:none|length \d+|chunked) \w+'
-                             r'.*?(?: body "(.*)"(?: trailers \d+)?)?$', part)
+                             r'(?: expect)?(?: upgrade)?(?: body "(.*)"(?: trailers \d+)?)?$',
+                             part, re.S)
             method, path, query, body = match.groups()
             seen.append(f"{method} {path}{(query or '').strip()} {body or ''}".rstrip(" "))
     return seen
@@ -276,8 +282,8 @@ async def started(plant):
     return False
 
 
-async def grow(rows, quiet, folder):
-    """(the plants that answered, what each understood)"""
+async def grow(inputs, quiet, folder):
+    """(the plants that answered, what each understood of each input)"""
     server = await asyncio.start_server(backend, "127.0.0.1", 0)
     back = server.sockets[0].getsockname()[1]
     garden, seen = [], {}
@@ -291,7 +297,7 @@ async def grow(rows, quiet, folder):
                 print(f"garden: {plant.name} does not start and is left out", flush=True)
                 print((folder / f"{plant.name}.out").read_text(errors="replace")[-800:])
                 continue
-            seen[plant.name] = await ask_all(plant, rows, quiet)
+            seen[plant.name] = await ask_all(plant, inputs, quiet)
             garden.append(plant)
         finally:
             plant.stop()
@@ -312,7 +318,24 @@ def counts(mine, seen):
     return count
 
 
-def write(out, rows, mine, garden, seen):
+def compare(mutants, seen, first):
+    """(how often each server agreed about mutants, examples where it did not)"""
+    kinds = garden_mutants.KINDS
+    lines, examples = [], []
+    for name, answers in seen.items():
+        count = dict.fromkeys(kinds, 0)
+        for (mutant, mine), other in zip(mutants, answers[first:]):
+            kind = garden_mutants.judge(mine, other)
+            count[kind] += 1
+            if kind.startswith("another") and count[kind] <= SHOWN_MAX:
+                data = http_table.escape(mutant.removesuffix(garden_mutants.LAST))
+                examples.append(f"{name}, {kind}: {data}\n    janusrt {mine}\n    {name} {other}")
+        lines.append(f"| {name} | " + " | ".join(str(count[kind]) for kind in kinds) + " |")
+    head = ["| server | " + " | ".join(kinds) + " |", "|---" * (len(kinds) + 1) + "|"]
+    return head + lines, examples
+
+
+def write(out, rows, mine, garden, seen, mutants):
     """The report, as Markdown."""
     names = [plant.name for plant in garden]
     text = [(ECHO / "head.md").read_text(), "",
@@ -321,7 +344,9 @@ def write(out, rows, mine, garden, seen):
     for plant in garden:
         numbers = " | ".join(str(n) for n in counts(mine, seen[plant.name]))
         text.append(f"| {plant.name} | {version_of(*plant.version)} | {numbers} |")
-    text += ["", f"Rows: {len(rows)}. The rows on which all agree are left out below.", "",
+    text += mutants
+    text += ["", "## Rows", "",
+             f"Rows: {len(rows)}. The rows on which all agree are left out below.", "",
              "| row | janusrt | " + " | ".join(names) + " |", "|---" * (len(names) + 2) + "|"]
     for number, (_, _, reason) in enumerate(rows):
         cells = [cell(mine[number], seen[name][number]) for name in names]
@@ -336,16 +361,31 @@ async def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=pathlib.Path)
     parser.add_argument("--quiet", type=float, default=2)
+    parser.add_argument("--mutants", type=int, default=0)
+    parser.add_argument("--understand", type=pathlib.Path)
+    parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     rows = list(http_table.requests(TABLE))
     mine = [ours(verdict) for verdict, _, _ in rows]
+    inputs, mutants = [data for _, data, _ in rows], []
+    if options.mutants > 0:
+        mutants = garden_mutants.accepted(options.understand.resolve(), list(zip(inputs, mine)),
+                                          options.mutants, options.seed, ours)
+        inputs += [mutant for mutant, _ in mutants]
     with tempfile.TemporaryDirectory() as name:
-        garden, seen = await asyncio.wait_for(grow(rows, options.quiet, pathlib.Path(name)),
+        garden, seen = await asyncio.wait_for(grow(inputs, options.quiet, pathlib.Path(name)),
                                               SECONDS_MAX)
     if not garden:
         print("garden: no server is installed")
         return 1
-    write(options.out, rows, mine, garden, seen)
+    lines = []
+    if mutants:
+        table, examples = compare(mutants, seen, len(rows))
+        head = (ECHO / "mutants.md").read_text().split("\n", 1)[1]
+        lines = ["", head.format(count=options.mutants, right=len(mutants), seed=options.seed)]
+        lines += table
+        print("\n".join(table + examples))
+    write(options.out, rows, mine, garden, seen, lines)
     for plant in garden:
         numbers = counts(mine, seen[plant.name])
         print(f"{plant.name:10} {numbers[0]:4} same, {numbers[1]:3} refused that we accept, "

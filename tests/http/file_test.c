@@ -111,6 +111,7 @@ TEST("a range is cut to what exists")
     CHECK(part("bytes=-3", 10, 7, 3));
     CHECK(part("bytes=-99", 10, 0, 10));
     CHECK(part("bytes=9-99999999999999999999999", 10, 9, 1));
+    CHECK(part("bytes=0-18446744073709551617", 10, 0, 10)); /* 1 in 64 bits */
     CHECK(part("bytes= 1-2 ", 10, 1, 2));
 }
 

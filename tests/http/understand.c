@@ -75,7 +75,7 @@ static void say_head(struct listener *listener, const char *bytes)
 
 static void next_message(struct listener *listener)
 {
-    bool stays = listener->head.keep_alive && !listener->head.upgrade;
+    bool stays = listener->head.keep_alive && !(listener->answers && listener->head.status == 101);
     listener->messages++;
     begin_head(listener);
     if (!stays) listener->state = OVER;
@@ -92,7 +92,12 @@ static void say_body(struct listener *listener)
 {
     bool empty = listener->head.framing == JRT_HTTP_LENGTH && listener->head.content_length == 0;
     if (empty && !listener->answers) return;
-    say(listener, " body \"%.*s\"", (int)listener->body_bytes, listener->body);
+    say(listener, " body \"");
+    if (sizeof listener->text - listener->text_bytes > ROOM_BODY + 2) { /* bodies may have NUL */
+        memcpy(listener->text + listener->text_bytes, listener->body, listener->body_bytes);
+        listener->text_bytes += listener->body_bytes;
+    }
+    say(listener, "\"");
 }
 
 /* These return false if more bytes must come. */

@@ -7,7 +7,9 @@ const server = http.createServer((request, response) => {
   request.on("data", (part) => parts.push(part));
   request.on("end", () => {
     const body = Buffer.concat(parts).toString("latin1");
-    response.setHeader("X-Saw", encodeURIComponent(`${request.method} ${request.url} ${body}`));
+    const text = `${request.method} ${request.url} ${body}`;
+    const hex = (letter) => "%" + letter.charCodeAt(0).toString(16).padStart(2, "0");
+    response.setHeader("X-Saw", text.replace(/[^A-Za-z0-9]/g, hex));
     response.end();
   });
 });

@@ -15,7 +15,7 @@ class Echo(http.server.BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         saw = f"{self.command} {self.path} {body.decode('latin-1')}"
         self.send_response(200)
-        self.send_header("X-Saw", urllib.parse.quote(saw))
+        self.send_header("X-Saw", urllib.parse.quote(saw, encoding="latin-1"))
         self.send_header("Content-Length", "0")
         self.end_headers()
 
