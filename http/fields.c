@@ -85,6 +85,10 @@ static struct flaw judge_coding(struct jrt_http_head *head, struct jrt_http_text
 static struct flaw judge_connection(struct jrt_http_head *head, struct jrt_http_text value)
 {
     struct jrt_http_text member;
+    if (value.bytes == 10 && NAMED(value, "keep-alive")) { /* what most browsers send */
+        head->stay = true;
+        return flawless;
+    }
     while (jrt_http_list_next(&value, &member)) {
         if (!jrt_http_is_token(member)) return flaw("Connection is not a list of names");
         if (IS(member, "close")) head->close = true;

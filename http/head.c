@@ -264,8 +264,9 @@ static bool empty_line(struct jrt_http_head *head, struct jrt_http_line *line)
 
 enum jrt_http_step jrt_http_parse(struct jrt_http_head *head, const char *bytes, size_t count)
 {
-    struct jrt_http_line line = {.floor = bytes, .count = count};
+    struct jrt_http_line line = {.floor = bytes, .end = bytes + count, .count = count};
     const char          *at;
+    line.is_short = count <= head->max_line_bytes && count <= head->limit;
     jrt_http_line_set(&line, head, bytes + head->next);
     switch ((enum jrt_http_stage)head->stage) {
     case JRT_HTTP_STAGE_DONE: return JRT_HTTP_DONE;

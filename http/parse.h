@@ -29,15 +29,17 @@ enum {
 struct jrt_http_line {
     const char *floor, *start, *end;
     size_t      count;
+    bool        is_short; /* no line can reach a limit: `end` is that of the bytes */
 };
 
 static inline void jrt_http_line_set(struct jrt_http_line *line, const struct jrt_http_head *head,
                                      const char *start)
 {
+    line->start = start;
+    if (line->is_short) return;
     size_t stop = (size_t)(start - line->floor) + head->max_line_bytes;
     if (stop > head->limit) stop = head->limit;
     if (stop > line->count) stop = line->count;
-    line->start = start;
     line->end = line->floor + stop;
 }
 
