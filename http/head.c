@@ -124,8 +124,9 @@ static const char *origin_form(struct jrt_http_head *head, const struct jrt_http
 {
     const char *path = at, *query = NULL;
     uint8_t class = JRT_HTTP_PATH;
+    if (*at == '/') at++; /* many paths are nothing else */
     for (;;) {
-        at = jrt_http_scan_target(line->floor, at, line->end);
+        if (at == line->end || *at != ' ') at = jrt_http_scan_target(line->floor, at, line->end);
         if (at == line->end) return jrt_http_cut(head, line);
         if (*at == ' ') break;
         if (*at == '%') {
