@@ -2,17 +2,13 @@
 /* Answers as a whole, the heads of all answers, and the end of what a handler has begun. */
 #include "http/server.h"
 
-#include "http/date.h"
-
-#include <time.h>
+#include <janusrt/task.h>
 
 enum {
     TYPE_BYTES_MAX = 256,
     HEAD_BYTES_MAX = 512, /* without the handler's fields and the type */
     GATHERED_MAX = 4096,  /* a longer body is sent from where it lies */
 };
-
-#define DATE_NS (200 * JANUS_MS) /* how old a Date may be */
 
 static void append(struct jrt_http_out *out, const char *bytes, size_t count)
 {
@@ -33,16 +29,10 @@ static void append_number(struct jrt_http_out *out, uint64_t number)
     append(out, digits + first, sizeof digits - first);
 }
 
-/* The field Date. The system's clock is read a few times a second. */
 static void append_date(struct janus_http *http)
 {
-    if (http->date_at == 0 || http->now - http->date_at > DATE_NS) {
-        http->date_at = http->now;
-        memcpy(http->date, "Date: ", 6);
-        jrt_http_date_write(http->date + 6, (int64_t)time(NULL));
-        memcpy(http->date + 6 + JRT_HTTP_DATE_BYTES, "\r\n", 2);
-    }
-    append(&http->out, http->date, sizeof http->date);
+    jrt_http_date_get(http->server, http->out.at + http->out.bytes);
+    http->out.bytes += JRT_HTTP_DATE_LINE_BYTES;
 }
 
 static bool is_bodiless(unsigned status) { return status == 204 || status == 304; }
@@ -52,7 +42,9 @@ static bool can_keep(const struct janus_http *http)
 {
     const struct jrt_http_connection *c = http->connection;
     if (!http->head.keep_alive || http->fault != 0 || http->body_status != JANUS_OK) return false;
-    if (c->requests >= c->server->options.max_requests) return false;
+    /* relaxed: of this task. */
+    uint32_t requests = atomic_load_explicit(&c->requests, memory_order_relaxed);
+    if (requests >= c->server->options.max_requests) return false;
     /* relaxed: a stop that is missed here is seen after the answer. */
     if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) return false;
     return http->body_over || (!http->continue_due && http->left <= JRT_HTTP_DRAIN_BYTES);
@@ -188,6 +180,7 @@ void jrt_http_answer_end(struct janus_http *http, int64_t result)
         end_stream(http, result >= 0);
     } else if (http->stage == JRT_HTTP_STAGE_NONE) {
         unsigned status = http->fault != 0 ? http->fault : result < 0 ? 500 : 204;
+        if (result == JANUS_CANCELLED && http->fault == 0 && janus_cancelled()) status = 503;
         if (jrt_http_make_room(http, HEAD_BYTES_MAX + JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
         if (status != 204) {
             const char *why = http->fault != 0 ? http->why : "the handler of this request failed";

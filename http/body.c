@@ -82,8 +82,7 @@ static janus_status receive(struct janus_http *http, void *to, size_t max, size_
         } while (status == JANUS_DEADLINE && janus_now_ns() < c->read_deadline &&
                  janus_io_set_deadline(c->io, JANUS_IO_READ, c->read_deadline) == JANUS_OK);
     }
-    http->now = janus_now_ns();
-    http->waited_ns += http->now - now;
+    http->waited_ns += janus_now_ns() - now;
     if (status == JANUS_OK) return status;
     if (status == JANUS_DEADLINE) return fail(http, status, 408, "the body came too slowly");
     if (status == JANUS_CLOSED) status = JANUS_RESET;
@@ -175,7 +174,8 @@ static janus_status read_chunks(struct janus_http *http, char *to, size_t max, s
         http->body += used;
         if (step == JRT_HTTP_CHUNK_BAD) return fail(http, JANUS_INVALID, 400, http->chunks.why);
         if (step == JRT_HTTP_CHUNK_DATA) {
-            if ((status = check_limit(http, data.bytes)) != JANUS_OK) return status;
+            uint64_t whole = data.bytes + http->chunks.left; /* of the chunk */
+            if ((status = check_limit(http, whole)) != JANUS_OK) return status;
             http->body -= data.bytes;
             http->piece = data.bytes;
             return take_piece(http, to, max, got);

@@ -39,41 +39,72 @@ static void quit(struct jrt_http_connection *c)
     janus_shield_end();
 }
 
-/* Takes a block that nobody uses, or makes one. Blocks are mapped one by one, so that the memory of
- * those that are not kept goes back to the system. */
-static struct janus_http *take_block(struct jrt_http_connection *c)
+/* Enters the list of warm connections. The caller holds the mutex. */
+static void warm_up(struct jrt_http_connection *c)
+{
+    struct jrt_http_server *server = c->server;
+    c->tick_requests = UINT32_MAX;
+    c->tick_writing = 0;
+    c->warm_next = server->warm;
+    c->warm_link = &server->warm;
+    if (c->warm_next != NULL) c->warm_next->warm_link = &c->warm_next;
+    server->warm = c;
+    if (c->warm_next != NULL) return;
+    janus_event_set(&server->any_warm);
+    jrt_http_date_set(server); /* nobody did while no connection was warm */
+}
+
+static void cool_down(struct jrt_http_connection *c)
+{
+    *c->warm_link = c->warm_next;
+    if (c->warm_next != NULL) c->warm_next->warm_link = c->warm_link;
+}
+
+/* Makes a block. Blocks are mapped one by one, so that the memory of those that are not kept goes
+ * back to the system. */
+static struct janus_http *make_block(struct jrt_http_server *server)
+{
+    void *mapped =
+        mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return NULL;
+    struct janus_http *http = mapped;
+    char              *buffers = (char *)(http->fields + server->options.max_fields);
+    http->server = server;
+    http->in = buffers;
+    http->out = (struct jrt_http_out){buffers + server->in_bytes, JRT_HTTP_OUT_BYTES, 0};
+    jrt_http_head_init(&http->head, http->fields, (uint16_t)server->options.max_fields,
+                       &server->limits);
+    jrt_http_head_init(&http->trailers, http->trailer_fields, JRT_HTTP_TRAILERS_MAX, NULL);
+    return http;
+}
+
+/* Takes a block that nobody uses, or makes one. False: there is no memory. */
+static bool take_block(struct jrt_http_connection *c)
 {
     struct jrt_http_server *server = c->server;
     struct janus_http      *http = NULL;
     janus_shield_begin();
-    if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
+    bool locked = janus_mutex_lock(&server->mutex) == JANUS_OK;
+    if (locked) {
         http = server->blocks;
         if (http != NULL) {
             server->blocks = http->next;
             server->block_count--;
+        } else {
+            http = make_block(server);
         }
+        if (http != NULL) warm_up(c);
         JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
     }
     janus_shield_end();
-    if (http == NULL) {
-        void *mapped = mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE,
-                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (mapped == MAP_FAILED) return NULL;
-        http = mapped;
-        http->server = server;
-        char *buffers = (char *)(http->fields + server->options.max_fields);
-        http->in = buffers;
-        http->out = (struct jrt_http_out){buffers + server->in_bytes, JRT_HTTP_OUT_BYTES, 0};
-        jrt_http_head_init(&http->head, http->fields, (uint16_t)server->options.max_fields,
-                           &server->limits);
-        jrt_http_head_init(&http->trailers, http->trailer_fields, JRT_HTTP_TRAILERS_MAX, NULL);
-    }
+    if (http == NULL) return false;
+    c->http = http;
     http->connection = c;
     http->at = http->body = http->end = http->out.bytes = 0;
-    http->writing = http->active = false;
+    http->active = false;
     http->broken = JANUS_OK;
     http->peer[0] = '\0';
-    return http;
+    return true;
 }
 
 static void give_block(struct jrt_http_connection *c)
@@ -83,6 +114,7 @@ static void give_block(struct jrt_http_connection *c)
     c->http = NULL;
     janus_shield_begin();
     if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
+        cool_down(c);
         if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
             http->next = server->blocks;
             server->blocks = http;
@@ -114,7 +146,8 @@ static void salvage(struct jrt_http_connection *c, janus_status ended)
 {
     struct janus_http *http = c->http;
     c->then = JRT_HTTP_THEN_CLOSE;
-    if (ended == JANUS_CANCELLED || http->writing || http->broken != JANUS_OK) return;
+    if (ended == JANUS_CANCELLED || atomic_load(&c->writing) % 2 != 0) return;
+    if (http->broken != JANUS_OK) return;
     if (http->active) {
         if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
         if (http->stage == JRT_HTTP_STAGE_NONE) {
@@ -210,14 +243,14 @@ void jrt_http_connection_run(struct jrt_http_server *server, janus_io io)
 {
     struct jrt_http_connection c = {.io = io, .server = server};
     uint64_t duration = server->options.head_ns; /* the first head comes at once */
-    c.read_deadline = c.write_deadline = JANUS_IO_NEVER;
+    c.read_deadline = JANUS_IO_NEVER;
     if (!enter(&c)) {
         JANUS_IGNORE(janus_io_close(io));
         return;
     }
     do {
         if (!wait_cold(&c, duration)) break;
-        if ((c.http = take_block(&c)) == NULL) break;
+        if (!take_block(&c)) break;
         do {
             run_child(&c);
         } while (c.then == JRT_HTTP_THEN_FRESH);

@@ -13,27 +13,18 @@
 #include <janusrt/dump.h>
 #include <janusrt/memory.h>
 
-/* Whether a DEADLINE came from the graceful stop, or from a deadline that we have moved since. Then
- * ours is set again. */
-static bool goes_on(struct janus_http *http)
-{
-    struct jrt_http_connection *c = http->connection;
-    http->now = janus_now_ns();
-    if (http->now >= c->read_deadline) return false;
-    if (atomic_load(&c->idle) && atomic_load(&c->server->stopping)) return false;
-    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, c->read_deadline));
-    return true;
-}
-
 janus_status jrt_http_fill(struct janus_http *http)
 {
-    size_t       room = http->server->in_bytes - http->end, got = 0;
-    janus_status status;
-    do {
-        status = janus_io_read(http->connection->io, http->in + http->end, room, &got);
-    } while (status == JANUS_DEADLINE && goes_on(http));
-    if (status == JANUS_OK) http->end += got;
-    return status;
+    struct jrt_http_connection *c = http->connection;
+    size_t                      room = http->server->in_bytes - http->end, got = 0;
+    janus_status                status;
+    for (;;) {
+        status = janus_io_read(c->io, http->in + http->end, room, &got);
+        if (status == JANUS_OK) http->end += got;
+        if (status != JANUS_DEADLINE || janus_now_ns() >= c->read_deadline) return status;
+        /* The tick or the stop meant an idle connection. */
+        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, c->read_deadline));
+    }
 }
 
 static bool then(struct janus_http *http, enum jrt_http_then what)
@@ -60,24 +51,22 @@ static bool refuse(struct janus_http *http, unsigned status, const char *why)
 static bool read_first(struct janus_http *http)
 {
     struct jrt_http_connection *c = http->connection;
-    uint64_t                    warm = JRT_HTTP_WARM_NS;
-    if (c->server->options.idle_ns < warm) warm = c->server->options.idle_ns;
+    size_t                      got = 0;
     http->at = http->end = 0;
-    /* relaxed: a stop that is missed here is seen after the wait, which is short. */
+    /* relaxed, both: the tick comes again, and a stop that is missed here is seen after it. */
     atomic_store_explicit(&c->idle, true, memory_order_relaxed);
     if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) {
         jrt_http_read_until(c, janus_now_ns() + JRT_HTTP_STOP_NS);
-    } else if (c->read_deadline < http->now + warm || c->read_deadline > http->now + 2 * warm) {
-        jrt_http_read_until(c, http->now + 2 * warm);
+    } else {
+        jrt_http_read_until(c, JANUS_IO_NEVER);
     }
-    janus_status status = jrt_http_fill(http);
-    /* relaxed: the stop may move a deadline of ours once more, see goes_on */
+    janus_status status = janus_io_read(c->io, http->in, http->server->in_bytes, &got);
+    /* relaxed: if the tick or the stop still sets a deadline, the reads that follow see it. */
     atomic_store_explicit(&c->idle, false, memory_order_relaxed);
-    if (status == JANUS_OK) {
-        http->now = janus_now_ns();
-        return true;
-    }
+    http->end = got;
+    if (status == JANUS_OK) return true;
     if (status != JANUS_DEADLINE) return then(http, JRT_HTTP_THEN_CLOSE);
+    c->read_deadline = 0; /* unknown */
     bool stopping = atomic_load(&c->server->stopping);
     return then(http, stopping ? JRT_HTTP_THEN_LEAVE : JRT_HTTP_THEN_COLD);
 }
@@ -92,8 +81,7 @@ static bool read_rest(struct janus_http *http, uint64_t *end)
         http->at = 0;
     }
     if (*end == 0) {
-        http->now = janus_now_ns();
-        *end = jrt_http_after(http->now, http->server->options.head_ns);
+        *end = jrt_http_after(janus_now_ns(), http->server->options.head_ns);
     }
     jrt_http_read_until(c, *end);
     janus_status status = jrt_http_fill(http);
@@ -216,11 +204,18 @@ static bool is_clean(struct janus_http *http)
            pool.left.spawn_count >= share->spawn_count;
 }
 
+static void count_request(struct jrt_http_connection *c)
+{
+    /* relaxed, both: only this task writes it. */
+    uint32_t requests = atomic_load_explicit(&c->requests, memory_order_relaxed);
+    atomic_store_explicit(&c->requests, requests + 1, memory_order_relaxed); /* relaxed: as above */
+}
+
 /* Serves a request whose head has come. False: the child ends. */
 static bool serve(struct janus_http *http)
 {
     http->body = http->at + http->head.bytes;
-    http->connection->requests++;
+    count_request(http->connection);
     set_request(http);
     jrt_http_body_begin(http);
     if (!run_handler(http)) return false;
@@ -255,7 +250,6 @@ int64_t jrt_http_exchange(void *argument)
     http->memory = left.memory;
     left.memory = left.spawn_count = 0;
     http->portion = left;
-    http->now = janus_now_ns();
     bool whole = true;
     while (whole && next_head(http)) whole = serve(http);
     if (supervised && !http->active) JANUS_IGNORE(janus_nursery_end(&http->shell, NULL));

@@ -17,28 +17,24 @@ static uint32_t skip(janus_io_piece *pieces, uint32_t count, size_t done)
     return gone;
 }
 
-/* Writes all. Each byte that the client takes gives it another write_ns. */
-static janus_status write_all(struct janus_http *http, janus_io_piece *pieces, uint32_t count)
+/*
+ * Writes all. A client that takes no byte for write_ns ends the call with DEADLINE: the tick sees
+ * that. A deadline that it set for an earlier write does not count.
+ */
+static janus_status write_all(struct jrt_http_connection *c, janus_io_piece *pieces, uint32_t count)
 {
-    struct jrt_http_connection *c = http->connection;
-    uint64_t                    patience = c->server->options.write_ns;
-    uint64_t                    now = http->now = janus_now_ns();
-    if (c->write_deadline < now + patience || c->write_deadline - now > 2 * patience) {
-        c->write_deadline = jrt_http_after(now, patience + patience / 4);
-        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, c->write_deadline));
-    }
     for (;;) {
         size_t       done = 0;
         janus_status status = count == 1
                                   ? janus_io_write(c->io, pieces->bytes, pieces->count, &done)
                                   : janus_io_writev(c->io, pieces, count, &done);
-        if (status != JANUS_DEADLINE || done == 0) return status;
+        if (status != JANUS_DEADLINE) return status;
+        if (atomic_load(&c->stalled) == atomic_load(&c->writing)) return status;
+        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, JANUS_IO_NEVER));
         uint32_t gone = skip(pieces, count, done);
         pieces += gone;
         count -= gone;
         if (count == 0) return JANUS_OK;
-        c->write_deadline = jrt_http_after(janus_now_ns(), patience);
-        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, c->write_deadline));
     }
 }
 
@@ -52,9 +48,12 @@ janus_status jrt_http_send(struct janus_http *http, const janus_io_piece *more, 
         if (more[i].count > 0) pieces[all++] = more[i];
     }
     if (all == 0) return JANUS_OK;
-    http->writing = true;
-    http->broken = write_all(http, pieces, all);
-    http->writing = false;
+    struct jrt_http_connection *c = http->connection;
+    /* relaxed, all: only this task writes it. The tick may see it later. */
+    uint32_t writing = atomic_load_explicit(&c->writing, memory_order_relaxed);
+    atomic_store_explicit(&c->writing, writing + 1, memory_order_relaxed); /* relaxed: as above */
+    http->broken = write_all(c, pieces, all);
+    atomic_store_explicit(&c->writing, writing + 2, memory_order_relaxed); /* relaxed: as above */
     http->out.bytes = 0;
     return http->broken;
 }

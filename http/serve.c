@@ -87,6 +87,7 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
                           JRT_HTTP_OUT_BYTES;
     set_budget(server);
     janus_mutex_init(&server->mutex, "http server");
+    janus_event_init(&server->any_warm, JANUS_WAKER_TASKS, "warm connections");
     return set_line(server);
 }
 
@@ -204,18 +205,30 @@ static int64_t stop_on_signal(void *argument)
     return status == JANUS_CANCELLED ? status : 0;
 }
 
-static janus_status serve_and_watch(struct jrt_http_server *server, janus_io listener)
+/* Starts the tasks beside the connections. */
+static janus_status start_helpers(struct jrt_http_server *server, janus_nursery *helpers,
+                                  struct watch watches[2])
 {
-    struct watch  term = {listener, SIGTERM}, interrupt = {listener, SIGINT};
-    janus_nursery watches;
-    if (!server->options.stop_on_signals) return serve(server, listener);
-    janus_status status = janus_nursery_open(&watches, JANUS_NURSERY_OPTIONS(.name = "signals"));
+    janus_status status = janus_spawn(helpers, jrt_http_tick, server);
+    for (int i = 0; i < 2 && server->options.stop_on_signals && status == JANUS_OK; i++) {
+        status = janus_spawn(helpers, stop_on_signal, &watches[i]);
+    }
+    return status;
+}
+
+static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io listener,
+                                       const janus_io *single)
+{
+    struct watch  watches[2] = {{listener, SIGTERM}, {listener, SIGINT}};
+    janus_nursery helpers;
+    janus_status  status =
+        janus_nursery_open(&helpers, JANUS_NURSERY_OPTIONS(.name = "http", .owner_apart = true));
     if (status < JANUS_OK) return status;
-    status = janus_spawn(&watches, stop_on_signal, &term);
-    if (status == JANUS_OK) status = janus_spawn(&watches, stop_on_signal, &interrupt);
-    if (status == JANUS_OK) status = serve(server, listener);
-    JANUS_IGNORE(janus_nursery_cancel(&watches));
-    JANUS_IGNORE(janus_nursery_end(&watches, NULL));
+    status = start_helpers(server, &helpers, watches);
+    if (status == JANUS_OK && single == NULL) status = serve(server, listener);
+    if (status == JANUS_OK && single != NULL) jrt_http_connection_run(server, *single);
+    JANUS_IGNORE(janus_nursery_cancel(&helpers));
+    JANUS_IGNORE(janus_nursery_end(&helpers, NULL));
     return status;
 }
 
@@ -224,12 +237,12 @@ static bool is_none(janus_io io) { return io.opaque[0] == 0 && io.opaque[1] == 0
 static janus_status serve_and_log(struct jrt_http_server *server, janus_io listener)
 {
     janus_nursery logs;
-    if (is_none(server->options.log)) return serve_and_watch(server, listener);
+    if (is_none(server->options.log)) return serve_with_helpers(server, listener, NULL);
     janus_status status = janus_nursery_open(&logs, JANUS_NURSERY_OPTIONS(.name = "log"));
     if (status < JANUS_OK) return status;
     status = jrt_http_log_open(server, &logs);
     if (status == JANUS_OK) {
-        status = serve_and_watch(server, listener);
+        status = serve_with_helpers(server, listener, NULL);
         jrt_http_log_close(server);
         JANUS_IGNORE(janus_nursery_set_deadline(&logs, janus_now_ns() + LOG_GRACE_NS));
     }
@@ -262,7 +275,7 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
         status = JANUS_UNAVAILABLE;
     }
     if (status == JANUS_OK) {
-        jrt_http_connection_run(server, io);
+        status = serve_with_helpers(server, io, &io);
         take_down(server);
     }
     free(server);

@@ -12,6 +12,7 @@
  *     send.c        bytes to the client, gathered
  *     static.c      files
  *     route.c       routes
+ *     tick.c        what a task does once a second: idle and slow clients, the date
  *     log.c         the access log
  *
  * Warm and cold. A connection is warm while requests come: it has a block (struct janus_http), a
@@ -19,10 +20,11 @@
  * and the connection is cold: a task that waits with one page of stack. The first byte makes it
  * warm again.
  *
- * Deadlines. The handle has one deadline for each direction. A deadline is moved only if it would
- * end too early, or much too late.
- * Another task moves it too: the graceful stop, for idle connections. So a call that gets DEADLINE
- * compares the clock with its own deadline and may go on.
+ * Deadlines. Reads and writes are fastest on a handle without deadlines, and they need no clock. So
+ * a warm connection has none while its client is quick. Once a second a task looks at all warm
+ * connections. It ends the wait of an idle or stalled one by a deadline that has passed. Cold
+ * connections, incomplete heads and bodies have deadlines of their own. A call that gets DEADLINE
+ * for another reason than its own goes on.
  */
 #ifndef JANUSRT_HTTP_SERVER_H
 #define JANUSRT_HTTP_SERVER_H
@@ -38,6 +40,8 @@
 #include <stdatomic.h>
 
 enum {
+    JRT_HTTP_DATE_LINE_BYTES = 6 + 29 + 2,
+    JRT_HTTP_DATE_WORDS = 5,
     JRT_HTTP_OUT_BYTES = 8192,    /* answers that leave together, short parts of streams */
     JRT_HTTP_LINES_BYTES = 4096,  /* fields that the handler sets */
     JRT_HTTP_SPARE_BYTES = 4096,  /* of the input buffer, beyond the longest head */
@@ -47,7 +51,7 @@ enum {
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
 };
 
-#define JRT_HTTP_WARM_NS JANUS_SECONDS
+#define JRT_HTTP_TICK_NS JANUS_SECONDS
 #define JRT_HTTP_LINGER_NS (2 * JANUS_SECONDS) /* for the client to read our last answer */
 #define JRT_HTTP_STOP_NS (250 * JANUS_MS)      /* for an idle client at the graceful stop */
 #define JRT_HTTP_RATE_NS (5 * JANUS_SECONDS)   /* before min_rate is asked for */
@@ -76,8 +80,14 @@ struct jrt_http_server {
     struct jrt_http_log   *log; /* NULL: none */
     atomic_bool            stopping;
 
+    /* The field Date. Odd versions are being written. */
+    atomic_uint      date_version;
+    _Atomic uint64_t date[JRT_HTTP_DATE_WORDS];
+
     janus_mutex                 mutex; /* guards the rest */
-    struct jrt_http_connection *first;
+    struct jrt_http_connection *first; /* of all */
+    struct jrt_http_connection *warm;  /* the first that has a block */
+    janus_event                 any_warm;
     struct janus_http          *blocks; /* unused */
     uint32_t                    block_count;
 };
@@ -86,12 +96,19 @@ struct jrt_http_server {
 struct jrt_http_connection {
     janus_io                    io;
     struct jrt_http_server     *server;
-    struct jrt_http_connection *next, **link;                  /* in the server's list */
-    struct janus_http          *http;                          /* NULL while cold */
-    uint64_t                    read_deadline, write_deadline; /* as we set them */
-    uint32_t                    requests;
-    atomic_bool                 idle; /* no byte of the next request has come */
-    uint8_t                     then; /* enum jrt_http_then */
+    struct jrt_http_connection *next, **link;           /* in the server's list */
+    struct jrt_http_connection *warm_next, **warm_link; /* in its list of warm ones */
+    struct janus_http          *http;                   /* NULL while cold */
+    uint64_t                    read_deadline;          /* as we set it */
+    atomic_uint                 requests;
+    atomic_bool                 idle;    /* no byte of the next request has come */
+    uint8_t                     then;    /* enum jrt_http_then */
+    atomic_uint                 writing; /* counts both ends of each write: odd while it lasts */
+    atomic_uint                 stalled; /* the write in which the client took no byte */
+
+    /* The last tick: what it saw, and since when nothing has changed. */
+    uint32_t tick_requests, tick_writing;
+    uint64_t tick_written, tick_since;
 };
 
 /* What has become of the answer. */
@@ -109,9 +126,9 @@ struct janus_http {
 
     /* Bytes for the client. */
     struct jrt_http_out out;
-    bool                active;  /* a handler was called, and its answer is not settled */
-    bool                writing; /* a call sends them: if it never returns, nobody knows the rest */
-    janus_status        broken;  /* why no byte can be sent any more; OK: it can */
+    bool                active; /* a handler was called, and its answer is not settled */
+    /* If the write of a child never returns, `writing` stays odd, and nobody knows the rest. */
+    janus_status broken; /* why no byte can be sent any more; OK: it can */
 
     /* The request. */
     struct jrt_http_head   head;
@@ -138,10 +155,6 @@ struct janus_http {
     uint64_t promised, sent; /* bytes of the body */
     size_t   lines_bytes;
     uint64_t began_ns; /* with a log */
-
-    /* The clock, as last read, and the field Date of that time. */
-    uint64_t now, date_at;
-    char     date[6 + 29 + 2];
 
     /* The child. */
     uint64_t      memory, records; /* when it began, to see what a handler leaves behind */
@@ -179,6 +192,12 @@ int64_t jrt_http_exchange(void *argument);
 
 /* Reads once into the room behind `end`. As janus_io_read, but DEADLINE is final. */
 janus_status jrt_http_fill(struct janus_http *http);
+
+/* tick.c: a task of the server. `argument` is the server. */
+int64_t jrt_http_tick(void *argument);
+/* Brings the server's date up to date; for one thread at a time. */
+void jrt_http_date_set(struct jrt_http_server *server);
+void jrt_http_date_get(struct jrt_http_server *server, char out[JRT_HTTP_DATE_LINE_BYTES]);
 
 /* body.c */
 void jrt_http_body_begin(struct janus_http *http);

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* The graceful stop: by closing the listener, by a signal, after its grace. */
+#include "talk.h"
+
+#include <janusrt/signal.h>
+#include <janusrt/sync.h>
+#include <signal.h>
+
+static atomic_int begun, go;
+
+static int64_t wait_for_go(janus_http *http, const janus_http_request *request)
+{
+    if (talk_is(request->path, "/wait")) {
+        atomic_store(&begun, 1);
+        if (!rig_wait(&go)) return -100;
+    }
+    if (talk_is(request->path, "/ever")) {
+        atomic_store(&begun, 1);
+        return janus_sleep(3600 * JANUS_SECONDS);
+    }
+    return janus_http_answer(http, 200, NULL, "done", 4);
+}
+
+/* Whether a text, which may be cut off, has this beginning. */
+static bool begins_like(const char *text, const char *beginning)
+{
+    size_t bytes = strlen(text), all = strlen(beginning);
+    return strncmp(text, beginning, bytes < all ? bytes : all) == 0;
+}
+
+#define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
+
+static void stop_in_the_middle(struct talk *talk)
+{
+    janus_io idle = talk_open(talk), used = talk_open(talk), busy = talk_open(talk), late;
+    atomic_store(&begun, 0);
+    atomic_store(&go, 0);
+    talk_put(used, GET("/"));
+    CHECK(strstr(talk_until(talk, used, "done"), "200") != NULL);
+    talk_put(busy, GET("/wait"));
+    CHECK(rig_wait(&begun));
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    CHECK_STR(talk_rest(talk, used), ""); /* idle ones are closed while a request runs */
+    CHECK_STR(talk_rest(talk, idle), "");
+    CHECK_EQ(janus_connect(&talk->at, NULL, &late), JANUS_REFUSED);
+    atomic_store(&go, 1);
+    CHECK_STR(talk_rest(talk, busy),
+              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone");
+}
+
+TEST("a stop closes idle connections and finishes requests")
+{
+    talk_run(&(struct talk){.handler = wait_for_go, .client = stop_in_the_middle});
+}
+
+static void stop_and_ask(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    talk_put(io, GET("/"));
+    CHECK(strstr(talk_until(talk, io, "done"), "keep") == NULL);
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    talk_put(io, GET("/")); /* it was on its way: it is answered */
+    CHECK_STR(talk_rest(talk, io),
+              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndone");
+}
+
+TEST("a request that arrives soon after the stop is answered")
+{
+    talk_run(&(struct talk){.handler = wait_for_go, .client = stop_and_ask, .seed = 3});
+}
+
+static void outlast_the_grace(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    uint64_t start;
+    atomic_store(&begun, 0);
+    talk_put(io, GET("/ever"));
+    CHECK(rig_wait(&begun));
+    start = janus_now_ns();
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    const char *text = talk_rest(talk, io);
+    CHECK(begins_like(text, "HTTP/1.1 503 ")); /* a cancel may cut it off */
+    CHECK(janus_now_ns() - start >= 5 * JANUS_SECONDS);
+    CHECK(janus_now_ns() - start < 6 * JANUS_SECONDS);
+}
+
+TEST("a request that outlasts the grace is cancelled")
+{
+    talk_run(&(struct talk){.handler = wait_for_go,
+                            .client = outlast_the_grace,
+                            .options = JANUS_HTTP_OPTIONS(.grace_ns = 5 * JANUS_SECONDS),
+                            .seed = 7});
+}
+
+static void stop_by_signal(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    talk_put(io, GET("/"));
+    CHECK(strstr(talk_until(talk, io, "done"), "200") != NULL);
+    CHECK_EQ(janus_signal_raise(SIGTERM), JANUS_OK);
+    CHECK_STR(talk_rest(talk, io), "");
+}
+
+TEST("SIGTERM stops the server")
+{
+    talk_run(&(struct talk){.handler = wait_for_go,
+                            .client = stop_by_signal,
+                            .options = JANUS_HTTP_OPTIONS(.stop_on_signals = true)});
+}
+
+enum { GUESTS = 12 };
+
+static void come_together(struct talk *talk)
+{
+    janus_io guests[GUESTS];
+    for (int i = 0; i < GUESTS; i++) {
+        guests[i] = talk_open(talk);
+        talk_put(guests[i], "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    }
+    for (int i = 0; i < GUESTS; i++) CHECK(strstr(talk_rest(talk, guests[i]), "done") != NULL);
+}
+
+TEST("connections above the limit wait for their turn")
+{
+    talk_run(&(struct talk){.handler = wait_for_go,
+                            .client = come_together,
+                            .options = JANUS_HTTP_OPTIONS(.max_connections = 3)});
+}
+
+static int64_t cancel_all(void *argument)
+{
+    struct talk *talk = argument;
+    janus_status status;
+    CHECK_EQ(janus_address_parse("127.0.0.1:0", &talk->at), JANUS_OK);
+    CHECK_EQ(janus_listen(&talk->at, NULL, &talk->listener), JANUS_OK);
+    CHECK_EQ(janus_io_local(talk->listener, &talk->at), JANUS_OK);
+    atomic_store(&begun, 0);
+    JANUS_NURSERY(n, status, .owner_apart = true)
+    {
+        CHECK_EQ(janus_spawn(n, talk_serve, talk), JANUS_OK);
+        janus_io io = talk_open(talk), other = talk_open(talk);
+        talk_put(io, GET("/ever"));
+        CHECK(rig_wait(&begun));
+        CHECK_EQ(janus_nursery_cancel(n), JANUS_OK);
+        char        byte;
+        size_t      got;
+        const char *text = talk_rest(talk, io);
+        CHECK(begins_like(text, "HTTP/1.1 503 ")); /* a cancel may cut it off */
+        CHECK(janus_io_read(other, &byte, 1, &got) != JANUS_OK);
+        CHECK_EQ(janus_io_close(other), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_CANCELLED);
+    CHECK_EQ(talk->served, JANUS_CANCELLED);
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    return 0;
+}
+
+TEST("a cancel ends the server and its connections at once")
+{
+    static struct talk talk = {.handler = wait_for_go};
+    rig_run(2, cancel_all, &talk, 1);
+}
