@@ -10,10 +10,11 @@ SEED ?= 0
 SECONDS ?= 60
 MUTANTS ?= 10000
 
-.PHONY: help run test test-long explore fuzz garden bench install tidy format symbols clean
+.PHONY: help run serve test test-long explore fuzz garden bench install tidy format symbols clean
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
+	@echo 'make serve      run a web server on 127.0.0.1:8080 (AT=ADDRESS: elsewhere)'
 	@echo 'make test       run every check and every sanitizer; under twelve minutes'
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
@@ -38,6 +39,13 @@ run:
 	@{ cmake --preset gcc-release && cmake --build $(RELEASE); } >build/run.log 2>&1 || \
 	    { cat build/run.log; exit 1; }
 	@$(RELEASE)/examples/demo
+
+serve:
+	@tools/bootstrap run
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target webserver; } \
+	    >build/serve.log 2>&1 || { cat build/serve.log; exit 1; }
+	@$(RELEASE)/examples/webserver $(AT)
 
 test:
 	@tools/test

@@ -1,11 +1,139 @@
 /* SPDX-License-Identifier: MIT */
+/* The access log: lines through a channel, written by a task of its own. */
 #include "http/server.h"
-void         jrt_http_log_request(struct janus_http *http) { (void)http; }
-void         jrt_http_log_close(struct jrt_http_server *server) { (void)server; }
-void         jrt_http_log_free(struct jrt_http_server *server) { (void)server; }
+
+#include <janusrt/task.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+enum { LINE_BYTES = 256, TARGET_BYTES = 120, METHOD_BYTES = 16, BATCH_BYTES = 4096 };
+
+struct line {
+    char text[LINE_BYTES]; /* ends with a zero */
+};
+
+struct jrt_http_log {
+    janus_channel    channel;
+    janus_io         io;
+    _Atomic uint64_t dropped; /* since the log last said so */
+    size_t           bytes, lines;
+    char             batch[BATCH_BYTES];
+};
+
+/* Escapes what could be taken for another line or another column. Cuts a long text. */
+static void escape(struct jrt_http_text text, char *out, size_t room)
+{
+    char *end = out + room - 5; /* for an escape and a zero */
+    for (size_t i = 0; i < text.bytes; i++) {
+        unsigned char byte = (unsigned char)text.at[i];
+        if (out >= end) {
+            out = stpcpy(out, "...");
+            break;
+        }
+        if (byte > ' ' && byte < 0x7f && byte != '\\' && byte != '"') {
+            *out++ = (char)byte;
+        } else {
+            out += snprintf(out, 5, "\\x%02x", byte);
+        }
+    }
+    *out = '\0';
+}
+
+static void find_peer(struct janus_http *http)
+{
+    janus_address peer;
+    if (http->peer[0] != '\0') return;
+    if (janus_io_peer(http->connection->io, &peer) != JANUS_OK) peer.family = JANUS_FAMILY_NONE;
+    (void)janus_address_text(&peer, http->peer, sizeof http->peer);
+}
+
+void jrt_http_log_request(struct janus_http *http)
+{
+    struct jrt_http_log *log = http->server->log;
+    struct line          line;
+    char                 target[TARGET_BYTES], method[METHOD_BYTES], at[32];
+    time_t               now = time(NULL);
+    struct tm            parts;
+    if (log == NULL) return;
+    const char *head = http->in + http->at;
+    find_peer(http);
+    escape(jrt_http_text_of(head, http->head.method_text), method, sizeof method);
+    escape(jrt_http_text_of(head, http->head.target), target, sizeof target);
+    (void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
+    (void)snprintf(line.text, sizeof line.text, "%s %.40s %s %s %u %llu %lluus 0x%llx\n", at,
+                   http->peer, method[0] != '\0' ? method : "-", target[0] != '\0' ? target : "-",
+                   http->status, (unsigned long long)http->sent,
+                   (unsigned long long)(janus_now_ns() - http->began_ns) / 1000,
+                   (unsigned long long)janus_task_current_id());
+    if (janus_channel_try_send(log->channel, &line) != JANUS_OK) {
+        atomic_fetch_add(&log->dropped, 1); /* seq_cst: rare */
+    }
+}
+
+static void write_batch(struct jrt_http_log *log)
+{
+    char     text[64];
+    uint64_t dropped = atomic_exchange(&log->dropped, 0); /* seq_cst: once for a batch */
+    if (dropped > 0) {
+        int bytes =
+            snprintf(text, sizeof text, "%llu lines were dropped\n", (unsigned long long)dropped);
+        JANUS_IGNORE(janus_io_write(log->io, text, (size_t)bytes, NULL));
+    }
+    if (log->bytes > 0 && janus_io_write(log->io, log->batch, log->bytes, NULL) != JANUS_OK) {
+        atomic_fetch_add(&log->dropped, log->lines); /* seq_cst: rare */
+    }
+    log->bytes = log->lines = 0;
+}
+
+/* The task of the log. It writes when the channel is empty, or the batch is full. */
+static int64_t write_lines(void *argument)
+{
+    struct jrt_http_log *log = argument;
+    struct line          line;
+    while (janus_channel_recv(log->channel, &line) == JANUS_OK) {
+        do {
+            size_t bytes = strnlen(line.text, sizeof line.text);
+            if (bytes > sizeof log->batch - log->bytes) write_batch(log);
+            memcpy(log->batch + log->bytes, line.text, bytes);
+            log->bytes += bytes;
+            log->lines++;
+        } while (janus_channel_try_recv(log->channel, &line) == JANUS_OK);
+        write_batch(log);
+    }
+    return 0;
+}
+
 janus_status jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery)
 {
-    (void)server;
-    (void)nursery;
-    return JANUS_UNAVAILABLE;
+    struct jrt_http_log *log = calloc(1, sizeof *log);
+    if (log == NULL) return JANUS_NO_MEMORY;
+    log->io = server->options.log;
+    janus_status status = janus_channel_create(
+        sizeof(struct line), server->options.log_lines,
+        JANUS_CHANNEL_OPTIONS(.overflow = JANUS_OVERFLOW_FAIL, .name = "log"), &log->channel);
+    if (status == JANUS_OK) {
+        status = janus_spawn_with(nursery, write_lines, log,
+                                  JANUS_SPAWN_OPTIONS(.name = "log", .unjoinable = true), NULL);
+        if (status != JANUS_OK) JANUS_IGNORE(janus_channel_destroy(log->channel));
+    }
+    if (status != JANUS_OK) {
+        free(log);
+        return status;
+    }
+    server->log = log;
+    return JANUS_OK;
+}
+
+void jrt_http_log_close(struct jrt_http_server *server)
+{
+    JANUS_IGNORE(janus_channel_close(server->log->channel));
+}
+
+void jrt_http_log_free(struct jrt_http_server *server)
+{
+    if (server->log == NULL) return;
+    JANUS_IGNORE(janus_channel_destroy(server->log->channel));
+    free(server->log);
+    server->log = NULL;
 }

@@ -255,8 +255,12 @@ janus_status janus_http_serve(janus_io listener, janus_http_handler *handler, vo
                               const janus_http_options *options)
 {
     struct jrt_http_server *server = malloc(sizeof *server); /* the stack may be small */
+    janus_io_info           info = JANUS_IO_INFO();
     if (server == NULL) return JANUS_NO_MEMORY;
     janus_status status = set_up(server, handler, argument, options);
+    /* Later on, STALE means that somebody has closed the listener. */
+    if (status == JANUS_OK) status = janus_io_inspect(listener, &info);
+    if (status == JANUS_OK && info.kind != JANUS_IO_KIND_LISTENER) status = JANUS_STATE;
     if (status == JANUS_OK) {
         status = serve_and_log(server, listener);
         take_down(server);

@@ -156,7 +156,8 @@ JANUS_BEGIN_DECLS
  * Cost:    a task for each connection; 5 KiB for an idle one.
  * Errors:  OK       the listener was closed, and all connections have ended
  *          INVALID  an option is out of range, or `handler` is NULL
- *          CANCELLED, NO_MEMORY, and those of janus_accept and janus_nursery_open
+ *          STATE    it is no listener
+ *          STALE, CANCELLED, NO_MEMORY, and those of janus_accept and janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_serve(janus_io            listener,
                                                         janus_http_handler *handler, void *argument,
