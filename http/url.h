@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Addresses of the web: "http://host:port/path?query". */
+#ifndef JANUSRT_HTTP_URL_H
+#define JANUSRT_HTTP_URL_H
+
+#include "http/text.h"
+
+#include <janusrt/status.h>
+
+enum { JRT_HTTP_HOST_BYTES = 256 }; /* of a host, with its NUL */
+
+struct jrt_http_url {
+    struct jrt_http_text authority; /* "host:port", as written */
+    struct jrt_http_text target;    /* "/path?query"; without a path, "?query" or nothing */
+    char                 host[JRT_HTTP_HOST_BYTES]; /* in small letters, without brackets */
+    char                 port[8];                   /* "80" if none is named */
+};
+
+/*
+ * Reads an address. `scheme` is in small letters, without the colon. UNAVAILABLE: another scheme.
+ * INVALID: *why is a sentence without a full stop. It refuses a user's name, a fragment, and an
+ * escape in the host. The bytes of the target are checked when it is written, in write.h.
+ */
+janus_status jrt_http_url_read(const char *text, const char *scheme, struct jrt_http_url *out,
+                               const char **why);
+
+#endif
