@@ -10,6 +10,7 @@
  */
 #include "http/server.h"
 
+#include <janusrt/memory.h>
 #include <sys/mman.h>
 
 /* Enters the server's list. The lock is held for some loads, so a cancel need not end the wait. */
@@ -49,6 +50,7 @@ static void warm_up(struct jrt_http_connection *c)
     c->warm_link = &server->warm;
     if (c->warm_next != NULL) c->warm_next->warm_link = &c->warm_next;
     server->warm = c;
+    atomic_fetch_add(&server->warm_count, 1); /* seq_cst: rare */
     if (c->warm_next != NULL) return;
     janus_event_set(&server->any_warm);
     jrt_http_date_set(server); /* nobody did while no connection was warm */
@@ -56,6 +58,7 @@ static void warm_up(struct jrt_http_connection *c)
 
 static void cool_down(struct jrt_http_connection *c)
 {
+    atomic_fetch_sub(&c->server->warm_count, 1); /* seq_cst: rare */
     *c->warm_link = c->warm_next;
     if (c->warm_next != NULL) c->warm_next->warm_link = c->warm_link;
 }
@@ -176,8 +179,18 @@ static janus_verdict recharge(void *argument, const janus_exhausted *child, janu
     return JANUS_VERDICT_RECHARGE;
 }
 
+/* Half of a budget. */
+static janus_budget half_of(janus_budget b)
+{
+    return janus_budget_of(b.ops / 2, b.memory / 2, b.spawn_count / 2, b.channel_ops / 2,
+                           b.syscalls / 2);
+}
+
+/* Opens the nursery of the child. The child gets at most half of the pool, which may be smaller
+ * than it should be. */
 static janus_status open_requests(struct jrt_http_connection *c)
 {
+    janus_budget          granted = c->server->pool;
     janus_nursery_options options = {.struct_bytes = sizeof options, .name = "requests"};
     if (c->server->supervised) {
         options.exhaustion = JANUS_EXHAUSTION_SUPERVISE;
@@ -186,8 +199,11 @@ static janus_status open_requests(struct jrt_http_connection *c)
     } else {
         options.exhaustion = JANUS_EXHAUSTION_END;
         options.budget = &c->server->pool;
+        options.granted = &granted;
     }
-    return janus_nursery_open(&c->http->requests, &options);
+    janus_status status = janus_nursery_open(&c->http->requests, &options);
+    c->http->share = janus_budget_min(c->server->share, half_of(granted));
+    return status;
 }
 
 /* Answers that no child can be started. */
@@ -201,8 +217,33 @@ static void excuse(struct jrt_http_connection *c)
     if (jrt_http_flush_all(http) == JANUS_OK) c->then = JRT_HTTP_THEN_LEAVE;
 }
 
+/*
+ * Starts the child. It asks for a larger stack than the connection's task has, so that it cannot
+ * run on that stack. Otherwise each handler would leave touched pages there, and an idle connection
+ * would need more than one.
+ */
+static janus_status start_child(struct jrt_http_connection *c)
+{
+    size_t              wanted = c->server->options.stack_bytes;
+    janus_memory_info   own = JANUS_MEMORY_INFO();
+    janus_spawn_options options = {.struct_bytes = sizeof options,
+                                   .budget = &c->http->share,
+                                   .name = "request",
+                                   .unjoinable = true,
+                                   .stack_bytes = wanted,
+                                   .when_full = JANUS_WHEN_FULL_WAIT};
+    if (janus_memory_inspect(&own) == JANUS_OK && wanted <= own.stack_bytes) {
+        options.stack_bytes = own.stack_bytes + 1;
+    }
+    janus_nursery *nursery = &c->http->requests;
+    janus_status   status = janus_spawn_with(nursery, jrt_http_exchange, c, &options, NULL);
+    if (status != JANUS_SPAWN_BUDGET) return status;
+    options.stack_bytes = wanted; /* the request's memory does not pay for the larger stack */
+    return janus_spawn_with(nursery, jrt_http_exchange, c, &options, NULL);
+}
+
 /* Runs a child, which serves requests, and decides what comes then. */
-static void run_child(struct jrt_http_connection *c)
+__attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
     c->then = JRT_HTTP_THEN_CLOSE;
@@ -210,13 +251,7 @@ static void run_child(struct jrt_http_connection *c)
     http->portion = http->given = janus_budget_zero();
     janus_status status = open_requests(c);
     if (status >= JANUS_OK) {
-        const janus_spawn_options one = {.struct_bytes = sizeof one,
-                                         .budget = &c->server->share,
-                                         .name = "request",
-                                         .unjoinable = true,
-                                         .stack_bytes = c->server->options.stack_bytes,
-                                         .when_full = JANUS_WHEN_FULL_WAIT};
-        status = janus_spawn_with(&http->requests, jrt_http_exchange, c, &one, NULL);
+        status = start_child(c);
         janus_status ended = janus_nursery_end(&http->requests, NULL);
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
     }

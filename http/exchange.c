@@ -53,6 +53,12 @@ static bool read_first(struct janus_http *http)
     struct jrt_http_connection *c = http->connection;
     size_t                      got = 0;
     http->at = http->end = 0;
+    /* relaxed: about the right number */
+    if (atomic_load_explicit(&c->server->warm_count, memory_order_relaxed) > JRT_HTTP_WARM_MAX &&
+        http->served) {
+        return then(http, JRT_HTTP_THEN_COLD);
+    }
+    http->served = true;
     /* relaxed, both: the tick comes again, and a stop that is missed here is seen after it. */
     atomic_store_explicit(&c->idle, true, memory_order_relaxed);
     if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) {
@@ -140,6 +146,13 @@ __attribute__((noinline)) static int64_t call_handler(struct janus_http *http)
     return result;
 }
 
+/* The memory that the library holds for the task. 0: unknown. */
+static uint64_t record_bytes(void)
+{
+    janus_memory_info memory = JANUS_MEMORY_INFO();
+    return janus_memory_inspect(&memory) == JANUS_OK ? memory.record_bytes : 0;
+}
+
 /* How many nurseries the task has open. */
 static uint32_t count_nurseries(void)
 {
@@ -173,8 +186,10 @@ static bool run_handler(struct janus_http *http)
         if (!run_limited(http, &result)) return false;
     } else {
         result = call_handler(http);
-        if (count_nurseries() != http->nurseries) return false;
     }
+    /* Records are those of defers and of nurseries. */
+    http->littered = record_bytes() != http->records;
+    if (http->littered && count_nurseries() != http->nurseries) return false;
     jrt_http_answer_end(http, result);
     http->active = false;
     return true;
@@ -189,19 +204,15 @@ static bool is_half(const janus_budget *left, const janus_budget *share)
 
 static bool is_clean(struct janus_http *http)
 {
-    const janus_budget *share = &http->server->share;
+    const janus_budget *share = &http->share;
     janus_budget        left = janus_budget_get_current();
-    janus_memory_info   memory = JANUS_MEMORY_INFO();
-    if (left.memory != http->memory) return false;
+    if (left.memory != http->memory || http->littered) return false;
     if (!http->server->supervised && !is_half(&left, share)) return false;
-    if (janus_memory_inspect(&memory) != JANUS_OK || memory.record_bytes != http->records) {
-        return false;
-    }
     if (http->server->supervised) return true;
     janus_nursery_pool_info pool = JANUS_NURSERY_POOL_INFO();
     if (janus_nursery_pool_inspect(&http->requests, &pool) != JANUS_OK) return false;
     return is_half(&pool.left, share) && pool.left.memory >= share->memory / 2 &&
-           pool.left.spawn_count >= share->spawn_count;
+           pool.left.spawn_count >= share->spawn_count / 2;
 }
 
 static void count_request(struct jrt_http_connection *c)
@@ -235,7 +246,6 @@ int64_t jrt_http_exchange(void *argument)
 {
     struct jrt_http_connection *c = argument;
     struct janus_http          *http = c->http;
-    janus_memory_info           memory = JANUS_MEMORY_INFO();
     bool                        supervised = c->server->supervised;
     if (supervised) {
         janus_status status = janus_nursery_open(
@@ -243,14 +253,14 @@ int64_t jrt_http_exchange(void *argument)
             JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers"));
         if (status < JANUS_OK) return status;
     }
-    if (janus_memory_inspect(&memory) != JANUS_OK) return JANUS_STATE;
     janus_budget left = janus_budget_get_current();
     http->nurseries = count_nurseries();
-    http->records = memory.record_bytes;
+    http->records = record_bytes();
     http->memory = left.memory;
     left.memory = left.spawn_count = 0;
     http->portion = left;
     bool whole = true;
+    http->served = false;
     while (whole && next_head(http)) whole = serve(http);
     if (supervised && !http->active) JANUS_IGNORE(janus_nursery_end(&http->shell, NULL));
     return 0;

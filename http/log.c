@@ -48,15 +48,14 @@ static void find_peer(struct janus_http *http)
     (void)janus_address_text(&peer, http->peer, sizeof http->peer);
 }
 
-void jrt_http_log_request(struct janus_http *http)
+void jrt_http_log_line(struct janus_http *http)
 {
     struct jrt_http_log *log = http->server->log;
     struct line          line;
     char                 target[TARGET_BYTES], method[METHOD_BYTES], at[32];
     time_t               now = time(NULL);
     struct tm            parts;
-    if (log == NULL) return;
-    const char *head = http->in + http->at;
+    const char          *head = http->in + http->at;
     find_peer(http);
     escape(jrt_http_text_of(head, http->head.method_text), method, sizeof method);
     escape(jrt_http_text_of(head, http->head.target), target, sizeof target);

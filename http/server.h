@@ -47,6 +47,7 @@ enum {
     JRT_HTTP_SPARE_BYTES = 4096,  /* of the input buffer, beyond the longest head */
     JRT_HTTP_DRAIN_BYTES = 65536, /* of an unread body; a longer one ends the connection */
     JRT_HTTP_TRAILERS_MAX = 32,   /* fields behind a chunked body */
+    JRT_HTTP_WARM_MAX = 1024,     /* above it, connections without a request go cold at once */
     JRT_HTTP_BLOCKS_KEPT = 64,    /* unused blocks of a server */
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
 };
@@ -79,6 +80,7 @@ struct jrt_http_server {
     size_t                 server_line_bytes;
     struct jrt_http_log   *log; /* NULL: none */
     atomic_bool            stopping;
+    atomic_uint            warm_count; /* written with the mutex */
 
     /* The field Date. Odd versions are being written. */
     atomic_uint      date_version;
@@ -126,7 +128,9 @@ struct janus_http {
 
     /* Bytes for the client. */
     struct jrt_http_out out;
-    bool                active; /* a handler was called, and its answer is not settled */
+    bool                littered; /* the handler has left a defer or a nursery */
+    bool                served;   /* the child has asked for bytes once */
+    bool                active;   /* a handler was called, and its answer is not settled */
     /* If the write of a child never returns, `writing` stays odd, and nobody knows the rest. */
     janus_status broken; /* why no byte can be sent any more; OK: it can */
 
@@ -158,6 +162,7 @@ struct janus_http {
 
     /* The child. */
     uint64_t      memory, records; /* when it began, to see what a handler leaves behind */
+    janus_budget  share;           /* what it got */
     janus_budget  portion, given;  /* supervised: for each recharge, for this request so far */
     janus_nursery shell;           /* supervised: around all requests of the child */
     janus_nursery requests;        /* the child's own */
@@ -227,11 +232,14 @@ janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
                                   struct jrt_http_text type, uint64_t length);
 
 /* log.c */
-struct jrt_http_log_line;
-janus_status jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery);
-void         jrt_http_log_close(struct jrt_http_server *server);
-void         jrt_http_log_free(struct jrt_http_server *server);
-void         jrt_http_log_request(struct janus_http *http);
+janus_status       jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery);
+void               jrt_http_log_close(struct jrt_http_server *server);
+void               jrt_http_log_free(struct jrt_http_server *server);
+void               jrt_http_log_line(struct janus_http *http);
+static inline void jrt_http_log_request(struct janus_http *http)
+{
+    if (http->server->log != NULL) jrt_http_log_line(http);
+}
 
 static inline janus_http_text jrt_http_public(struct jrt_http_text text)
 {

@@ -67,9 +67,10 @@ WORKS = {
     "echo": (1, 2),
     "accept": (1,),
     "idle": (1,),
+    "http": (1, 2),
 }
 # rounds, full and quick; the net works measure pairs, whose median needs more rounds
-LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1)}
+LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1), "http": (9, 5)}
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 

@@ -8,7 +8,7 @@ UNCHECKED = "unchecked"  # our library, or a loop, without checks and budgets
 # What the kernel takes: to be reached, not to be beaten.
 FLOORS = ("pthread condvar", "raw epoll")
 PAIRED = "x raw epoll"  # the unit of a ratio that was measured in pairs
-TOGETHER = ("echo", "accept", "idle")  # works whose metrics are "situation: measure"
+TOGETHER = ("echo", "accept", "idle", "http")  # works whose metrics are "situation: measure"
 
 
 def named(result):

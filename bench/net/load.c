@@ -16,7 +16,7 @@ enum {
     EVENTS = 256,
     SOURCES = 200,       /* 127.0.1.1 and on: a port is not used again for some seconds */
     SOURCE_PORTS = 1000, /* of each while connections stay open; the search for more is slow */
-    ANSWER_MAX = 256,
+    ANSWER_MAX = 512,
     WAIT_MS = 1000,
     IDLE_BATCH = 256,
 };
@@ -116,6 +116,28 @@ static double bucket_ns(unsigned bucket)
     return (32.5 + bucket % 32) * (double)(UINT64_C(1) << (bucket / 32 - 1));
 }
 
+/* Whether these bytes end an answer of HTTP. Its head and its body come in one segment. */
+static bool is_whole(const char *bytes, size_t count)
+{
+    const size_t body = sizeof NET_BODY - 1;
+    return count > body && memcmp(bytes + count - body, NET_BODY, body) == 0;
+}
+
+/* Whether the answer is complete. */
+static bool take(const struct load *load, struct connection *c, const char *bytes, size_t got)
+{
+    if (load->plan.http) {
+        net_need(c->got > 0 || (got > 12 && memcmp(bytes, "HTTP/1.1 200", 12) == 0),
+                 "client: a wrong answer");
+        c->got += (unsigned)got;
+        return is_whole(bytes, got);
+    }
+    net_need(c->got + got <= load->answer_bytes, "client: the answer is too long");
+    net_need(memcmp(bytes, load->answer + c->got, got) == 0, "client: a wrong answer");
+    c->got += (unsigned)got;
+    return c->got == load->answer_bytes;
+}
+
 /* Takes what has come. The next request begins when the answer is complete. */
 static void hear(struct part *part, struct connection *c)
 {
@@ -124,10 +146,7 @@ static void hear(struct part *part, struct connection *c)
     ssize_t            got = recv(c->fd, bytes, sizeof bytes, 0);
     if (got < 0 && errno == EAGAIN) return;
     net_need(got > 0, got == 0 ? "client: the server closed" : "client: recv");
-    net_need(c->got + (size_t)got <= load->answer_bytes, "client: the answer is too long");
-    net_need(memcmp(bytes, load->answer + c->got, (size_t)got) == 0, "client: a wrong answer");
-    c->got += (unsigned)got;
-    if (c->got < load->answer_bytes) return;
+    if (!take(load, c, bytes, (size_t)got)) return;
     uint64_t now = bench_now_ns();
     part->report.requests++;
     part->report.latency[bucket_of(now - c->begun)]++;
@@ -241,7 +260,7 @@ double load_percentile(const struct load_report *report, double percent)
 }
 
 /* Sends the first request of a connection, which blocks from now on. */
-static bool ask(int fd)
+static bool ask(int fd, bool http)
 {
     struct timeval patience = {.tv_sec = (time_t)(LOAD_PATIENCE_NS / 1000000000)};
     struct linger  reset = {.l_onoff = 1}; /* its close leaves no port behind that waits */
@@ -250,12 +269,23 @@ static bool ask(int fd)
     net_need(flags >= 0 && fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0, "client: fcntl");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
     setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
+    if (http) {
+        const ssize_t all = sizeof NET_REQUEST - 1;
+        return send(fd, NET_REQUEST, (size_t)all, MSG_NOSIGNAL) == all;
+    }
     return send(fd, bytes, sizeof bytes, MSG_NOSIGNAL) == sizeof bytes;
 }
 
-unsigned load_idle(uint16_t port, unsigned count, int *out)
+static bool is_answered(int fd, bool http)
 {
-    char     bytes[NET_ECHO_BYTES];
+    char    bytes[ANSWER_MAX];
+    ssize_t got = recv(fd, bytes, http ? sizeof bytes : NET_ECHO_BYTES, http ? 0 : MSG_WAITALL);
+    if (http) return got > 0 && is_whole(bytes, (size_t)got);
+    return got == NET_ECHO_BYTES;
+}
+
+unsigned load_idle(uint16_t port, bool http, unsigned count, int *out)
+{
     unsigned open = 0, answered = 0;
     while (answered < count) {
         /* Many at a time: a busy machine lets each side wait for its turn. */
@@ -263,13 +293,11 @@ unsigned load_idle(uint16_t port, unsigned count, int *out)
             int fd = connect_from(port, open / SOURCE_PORTS);
             if (fd < 0) break;
             out[open++] = fd;
-            if (!ask(fd)) return answered;
+            if (!ask(fd, http)) return answered;
         }
         if (open == answered) return answered;
         for (; answered < open; answered++) {
-            if (recv(out[answered], bytes, sizeof bytes, MSG_WAITALL) != sizeof bytes) {
-                return answered;
-            }
+            if (!is_answered(out[answered], http)) return answered;
         }
     }
     return answered;

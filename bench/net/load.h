@@ -17,6 +17,7 @@
 struct load_plan {
     uint16_t port;
     bool     hello;       /* or echo */
+    bool     http;        /* hello, and a server of HTTP decides about the head of its answer */
     bool     each_opens;  /* a connection for each request */
     unsigned connections; /* at a time, together */
     unsigned threads;
@@ -43,9 +44,10 @@ void load_close(struct load *load);
 /* The latency that this share of the requests does not exceed, in nanoseconds. */
 double load_percentile(const struct load_report *report, double percent);
 
-/* Opens `count` connections to an echo server, from as many source addresses as it takes, sends one
- * request over each, and leaves them open. `out` has room for the descriptors. Returns how many it
- * opened before the system refused one; errno says why. */
-unsigned load_idle(uint16_t port, unsigned count, int *out);
+/* Opens `count` connections to an echo server, or with `http` to a server of HTTP. They come from as
+ * many source addresses as it takes. Sends one request over each, and leaves them open. `out` has
+ * room for the descriptors. Returns how many it opened before the system refused one; errno says
+ * why. */
+unsigned load_idle(uint16_t port, bool http, unsigned count, int *out);
 
 #endif

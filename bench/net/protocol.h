@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the servers of the works `echo`, `accept` and `idle` and their client share.
+ * What the servers of the works `echo`, `accept`, `idle` and `http` and their client share.
  *
  *     SERVER echo|hello WORKERS
  *
@@ -9,6 +9,8 @@
  *
  * echo:  a client sends NET_ECHO_BYTES at a time, and the server sends back what it reads.
  * hello: a client sends a head that ends with an empty line. The server answers with NET_ANSWER.
+ *
+ *        In the work `http` the head may be any, and the body is NET_BODY.
  *
  * A client has one request under way on a connection. A server closes when the client has closed.
  */
@@ -32,9 +34,10 @@ enum {
 
 #define NET_REQUEST                                                                                \
     "GET /hello HTTP/1.1\r\nHost: 127.0.0.1\r\nUser-Agent: janusrt-bench\r\nAccept: */*\r\n\r\n"
+#define NET_BODY "Hello, World!"
 #define NET_ANSWER                                                                                 \
-    "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\n"   \
-    "Hello, World!"
+    "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\nContent-Length: "             \
+    "13\r\n\r\n" NET_BODY
 
 /* Exits with a message, unless all is right. */
 static inline void net_need(bool right, const char *what)

@@ -14,6 +14,8 @@
  *     idle    bytes for each idle connection that has made one request, RSS and page tables; the
  *             CPU time of a second in which nothing happens
  *
+ * With NET_HTTP the server is one of HTTP, and the work is `http`: all three situations of hello.
+ *
  * Slots of 50 ms take turns: raw epoll, the server, the server, raw epoll (ABBA), and so on. So a
  * drift of the machine hits both. A server with one worker has one core, and the client another.
  * Two workers and the client's two threads share two cores.
@@ -33,6 +35,10 @@
 
 #define MS_NS UINT64_C(1000000)
 #define SLOT_NS (50 * MS_NS)
+
+#ifndef NET_HTTP
+#define NET_HTTP 0
+#endif
 
 enum { IDLE_FEW = 10000, IDLE_MANY = 100000, SPARE_DESCRIPTORS = 64 };
 
@@ -78,6 +84,7 @@ static void open_side(struct side *side, const char *path, const struct shape *s
     runner_need(sched_setaffinity(0, sizeof client, &client) == 0, "cannot choose a core");
     struct load_plan plan = {.port = side->process.port,
                              .hello = shape->hello,
+                             .http = NET_HTTP,
                              .each_opens = shape->each_opens,
                              .connections = shape->connections,
                              .threads = runner.workers > 1 && shape->connections > 1 ? 2 : 1};
@@ -159,7 +166,7 @@ static void race(const char *label, const struct shape *shape)
 static void run_echo(void)
 {
     static const unsigned counts[] = {1, 64, 512};
-    for (int hello = 0; hello < 2; hello++) {
+    for (int hello = NET_HTTP; hello < 2; hello++) {
         for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
             struct shape shape = {.hello = hello, .connections = counts[i]};
             char         label[64];
@@ -198,13 +205,14 @@ static void idle(unsigned wanted)
     int            *fds = calloc(wanted, sizeof *fds);
     runner_need(fds != NULL, "no memory");
     choose_cores(&server, &client);
-    process_start(&side.process, NET_SERVER, false, runner.workers, &server);
-    runner_need(load_idle(side.process.port, 1, fds) == 1, "the server does not answer");
+    process_start(&side.process, NET_SERVER, NET_HTTP, runner.workers, &server);
+    runner_need(load_idle(side.process.port, NET_HTTP, 1, fds) == 1, "the server does not answer");
     close(fds[0]);
     settle(&side.process);
     double   before = process_footprint(&side.process);
-    unsigned count = load_idle(side.process.port, wanted, fds);
+    unsigned count = load_idle(side.process.port, NET_HTTP, wanted, fds);
     runner_need(count > 0, "the server does not answer");
+    for (int i = 0; i < 4 * NET_HTTP; i++) nanosleep(&second, NULL); /* buffers are kept for 2 s */
     settle(&side.process);
     double bytes = process_footprint(&side.process) - before;
     snprintf(label, sizeof label, "%u idle connections", wanted);
@@ -241,9 +249,18 @@ static void run_idle(void)
     if (many > IDLE_FEW) idle(many);
 }
 
+static void run_http(void)
+{
+    run_echo();
+    if (runner.workers > 1) return;
+    run_accept();
+    idle(allowed(IDLE_FEW));
+}
+
 int main(int argc, char **argv)
 {
     static const struct runner_work works[] = {
         {"echo", 2, run_echo}, {"accept", 1, run_accept}, {"idle", 1, run_idle}, {NULL, 0, NULL}};
-    return runner_main(argc, argv, NET_SERVER, "", works);
+    static const struct runner_work http[] = {{"http", 2, run_http}, {NULL, 0, NULL}};
+    return runner_main(argc, argv, NET_SERVER, "", NET_HTTP ? http : works);
 }

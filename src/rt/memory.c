@@ -269,6 +269,9 @@ janus_status janus_memory_inspect(janus_memory_info *out)
     for (const struct jrt_defer *defer = task->defers; defer != NULL; defer = defer->next) {
         info.record_bytes += sizeof *defer;
     }
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
+        info.record_bytes += sizeof(janus_nursery);
+    }
     if (task->purse != NULL) info.record_bytes += sizeof *task->purse;
     if (task->purse != NULL && task->purse->heap != NULL) {
         struct jrt_heap_stats stats;

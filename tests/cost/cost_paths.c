@@ -471,6 +471,7 @@ static uint64_t walk_terms(uint64_t size)
 
 /* Descriptors. */
 #include "echo.h"
+#include "hello.h"
 
 static const struct path {
     const char         *name;
@@ -505,6 +506,7 @@ static const struct path {
     {"longhead", walk_large_head, SMALL, LARGE, true, NULL},
     {"chunk", walk_chunk, SMALL, LARGE, true, NULL},
     {"echo", walk_echo, SMALL_MEET, LARGE_MEET, false, NULL},
+    {"hello", walk_hello, SMALL_MEET, LARGE_MEET, false, NULL},
 };
 
 enum { PATHS = sizeof paths / sizeof paths[0] };

@@ -6,6 +6,9 @@
 #include <janusrt/memory.h>
 #include <janusrt/yield.h>
 
+static const janus_budget small = {
+    .ops = 100000, .memory = 1 << 20, .spawn_count = 50, .channel_ops = 100, .syscalls = 500};
+
 static int64_t sleep_for_ever(void *argument)
 {
     (void)argument;
@@ -38,6 +41,14 @@ static void count_defer(void *argument)
     atomic_fetch_add(&defers, 1);
 }
 
+/* Leaves a nursery open in a frame that ends. */
+__attribute__((noinline)) static void leave_open(void)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, sleep_for_ever, NULL), JANUS_OK);
+}
+
 static int64_t misbehave(janus_http *http, const janus_http_request *request)
 {
     char sin = request->path.bytes > 1 ? request->path.at[1] : 'g';
@@ -63,6 +74,7 @@ static int64_t misbehave(janus_http *http, const janus_http_request *request)
     case 'a': /* panics after its answer */
         CHECK_EQ(janus_http_answer(http, 200, NULL, "done", 4), JANUS_OK);
         janus_panic("on purpose");
+    case 'n': leave_open(); return janus_http_answer(http, 200, NULL, "left", 4);
     case 'd': /* leaves a defer and a block */
         CHECK_EQ(janus_defer(count_defer, NULL), JANUS_OK);
         CHECK(janus_alloc(100) != NULL);
@@ -106,9 +118,6 @@ static void sin_beside(struct talk *talk)
     CHECK_EQ(janus_io_close(io), JANUS_OK);
 }
 
-static const janus_budget small = {
-    .ops = 100000, .memory = 1 << 20, .spawn_count = 50, .channel_ops = 100, .syscalls = 500};
-
 TEST("a handler that panics, loops, leaks or floods gives 500, and its neighbours go on")
 {
     talk_run(&(struct talk){.handler = misbehave,
@@ -132,6 +141,25 @@ static void sin_without_pool(struct talk *talk)
 TEST("a handler without a pool of its own is bounded, too")
 {
     talk_run(&(struct talk){.handler = misbehave, .client = sin_without_pool});
+}
+
+static void leave_nursery(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    for (int round = 0; round < 3; round++) {
+        ask_neighbour(talk, io);
+        CHECK_STR(talk_ask(talk, GET("/nursery") GET("/good")),
+                  "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nleft");
+    }
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("a handler that leaves a nursery open ends its connection")
+{
+    talk_run(&(struct talk){.handler = misbehave, .client = leave_nursery});
+    talk_run(&(struct talk){.handler = misbehave,
+                            .client = leave_nursery,
+                            .options = JANUS_HTTP_OPTIONS(.request_budget = &small)});
 }
 
 static void overflow_beside(struct talk *talk)
