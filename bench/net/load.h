@@ -44,10 +44,9 @@ void load_close(struct load *load);
 /* The latency that this share of the requests does not exceed, in nanoseconds. */
 double load_percentile(const struct load_report *report, double percent);
 
-/* Opens `count` connections to an echo server, or with `http` to a server of HTTP. They come from as
- * many source addresses as it takes. Sends one request over each, and leaves them open. `out` has
- * room for the descriptors. Returns how many it opened before the system refused one; errno says
- * why. */
+/* Opens `count` connections to an echo server, or with `http` to a server of HTTP, from as many
+ * source addresses as it takes. Sends one request over each, and leaves them open. `out` has room
+ * for the descriptors. Returns how many it opened before the system refused one; errno says why. */
 unsigned load_idle(uint16_t port, bool http, unsigned count, int *out);
 
 #endif
