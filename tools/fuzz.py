@@ -4,8 +4,8 @@
 
     fuzz.py FOLDER [--seconds N] [--keep]
 
-FOLDER has the fuzzers: head_fuzz, chunk_fuzz, file_fuzz. Each runs for N seconds (3), begins with
-the rows of tests/http/*.txt, and prints how many inputs it tried. --keep writes what the search
+FOLDER has the fuzzers: head_fuzz, chunk_fuzz, file_fuzz, frame_fuzz. Each runs for N seconds (3),
+begins with the rows of tests/http/*.txt, and prints how many inputs it tried. --keep writes what the search
 found to be new to tests/http/corpus.txt, without what the tables reach already.
 """
 
@@ -21,7 +21,7 @@ import http_table
 
 TABLES = pathlib.Path(__file__).resolve().parent.parent / "tests/http"
 CORPUS = TABLES / "corpus.txt"
-FUZZERS = ("head_fuzz", "chunk_fuzz", "file_fuzz")
+FUZZERS = ("head_fuzz", "chunk_fuzz", "file_fuzz", "frame_fuzz")
 INPUT_BYTES_MAX = 2048
 KEPT_BYTES_MAX = 96  # of an input in corpus.txt
 KEPT_MAX = 100       # inputs of one fuzzer in corpus.txt
@@ -51,6 +51,10 @@ def seeds(fuzzer):
         yield from (b"bytes=0-499", b"bytes=-5", b'W/"a", "b"', b"Sun, 06 Nov 1994 08:49:37 GMT",
                     b"Sunday, 06-Nov-94 08:49:37 GMT", b"Sun Nov  6 08:49:37 1994",
                     b"/a/../b%20c/", b"[::1]:80", b'a, "b, c"', b"9223372036854775807")
+    if fuzzer == "frame_fuzz":
+        yield from (b"\x02\x81\x05Hello", b"\x82\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58",
+                    b"\x03\x01\x03Hel\x89\x01p\x80\x02lo", b"\x02\x88\x05\x03\xe8bye",
+                    b"\x01\x82\x7e\x00\x80" + bytes(128), b"\x02\x01\x01\xc3\x80\x01\xa9")
 
 
 def kept(fuzzer):
