@@ -201,7 +201,7 @@ static janus_status open_requests(struct jrt_http_connection *c)
         options.budget = &c->server->pool;
         options.granted = &granted;
     }
-    janus_status status = janus_nursery_open(&c->http->requests, &options);
+    janus_status status = janus_nursery_open(c->http->requests, &options);
     c->http->share = janus_budget_min(c->server->share, half_of(granted));
     return status;
 }
@@ -235,7 +235,7 @@ static janus_status start_child(struct jrt_http_connection *c)
     if (janus_memory_inspect(&own) == JANUS_OK && wanted <= own.stack_bytes) {
         options.stack_bytes = own.stack_bytes + 1;
     }
-    janus_nursery *nursery = &c->http->requests;
+    janus_nursery *nursery = c->http->requests;
     janus_status   status = janus_spawn_with(nursery, jrt_http_exchange, c, &options, NULL);
     if (status != JANUS_SPAWN_BUDGET) return status;
     options.stack_bytes = wanted; /* the request's memory does not pay for the larger stack */
@@ -246,13 +246,15 @@ static janus_status start_child(struct jrt_http_connection *c)
 __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
+    janus_nursery      requests; /* not in the block, whose address is not the same in each run */
     c->then = JRT_HTTP_THEN_CLOSE;
+    http->requests = &requests;
     http->active = false;
     http->portion = http->given = janus_budget_zero();
     janus_status status = open_requests(c);
     if (status >= JANUS_OK) {
         status = start_child(c);
-        janus_status ended = janus_nursery_end(&http->requests, NULL);
+        janus_status ended = janus_nursery_end(&requests, NULL);
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
     }
     if (status < JANUS_OK && status != JANUS_CANCELLED) excuse(c);

@@ -163,13 +163,14 @@ static uint32_t count_nurseries(void)
 /* Runs the handler with a time limit. False: it left a nursery open. */
 static bool run_limited(struct janus_http *http, int64_t *result)
 {
-    uint64_t     end = jrt_http_after(janus_now_ns(), http->server->options.handler_ns);
-    janus_status status = janus_nursery_open(
-        &http->limit, JANUS_NURSERY_OPTIONS(.deadline_ns = end, .name = "handler"));
+    uint64_t      end = jrt_http_after(janus_now_ns(), http->server->options.handler_ns);
+    janus_nursery limit;
+    janus_status  status =
+        janus_nursery_open(&limit, JANUS_NURSERY_OPTIONS(.deadline_ns = end, .name = "handler"));
     *result = status;
     if (status < JANUS_OK) return true;
     *result = call_handler(http);
-    status = janus_nursery_end(&http->limit, NULL);
+    status = janus_nursery_end(&limit, NULL);
     if (status == JANUS_CANCELLED && http->fault == 0) {
         http->fault = 503;
         http->why = "the request took too long";
@@ -210,7 +211,7 @@ static bool is_clean(struct janus_http *http)
     if (!http->server->supervised && !is_half(&left, share)) return false;
     if (http->server->supervised) return true;
     janus_nursery_pool_info pool = JANUS_NURSERY_POOL_INFO();
-    if (janus_nursery_pool_inspect(&http->requests, &pool) != JANUS_OK) return false;
+    if (janus_nursery_pool_inspect(http->requests, &pool) != JANUS_OK) return false;
     return is_half(&pool.left, share) && pool.left.memory >= share->memory / 2 &&
            pool.left.spawn_count >= share->spawn_count / 2;
 }
@@ -247,10 +248,10 @@ int64_t jrt_http_exchange(void *argument)
     struct jrt_http_connection *c = argument;
     struct janus_http          *http = c->http;
     bool                        supervised = c->server->supervised;
+    janus_nursery               shell; /* if it is supervised, around all requests */
     if (supervised) {
         janus_status status = janus_nursery_open(
-            &http->shell,
-            JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers"));
+            &shell, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers"));
         if (status < JANUS_OK) return status;
     }
     janus_budget left = janus_budget_get_current();
@@ -262,6 +263,6 @@ int64_t jrt_http_exchange(void *argument)
     bool whole = true;
     http->served = false;
     while (whole && next_head(http)) whole = serve(http);
-    if (supervised && !http->active) JANUS_IGNORE(janus_nursery_end(&http->shell, NULL));
+    if (supervised && !http->active) JANUS_IGNORE(janus_nursery_end(&shell, NULL));
     return 0;
 }

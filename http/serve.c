@@ -145,6 +145,13 @@ static janus_status welcome(struct jrt_http_server *server, janus_nursery *nurse
     return status;
 }
 
+/* Whether an error of janus_accept may be over soon: the system is short of something. */
+static bool may_pass(janus_status status)
+{
+    return status == JANUS_HANDLE_LIMIT || status == JANUS_NO_MEMORY || status == JANUS_FULL ||
+           status == JANUS_SYSTEM || status == JANUS_RESET || status == JANUS_UNAVAILABLE;
+}
+
 static janus_status accept_all(struct jrt_http_server *server, janus_nursery *nursery,
                                janus_io listener)
 {
@@ -152,8 +159,8 @@ static janus_status accept_all(struct jrt_http_server *server, janus_nursery *nu
         janus_io     io;
         janus_status status = janus_accept(listener, &io, NULL);
         if (status == JANUS_OK) status = welcome(server, nursery, io);
-        if (status == JANUS_HANDLE_LIMIT) status = janus_sleep(CROWDED_NS);
-        if (status == JANUS_NO_MEMORY) status = janus_yield(); /* one is lost, others may come */
+        if (may_pass(status)) status = janus_sleep(CROWDED_NS);
+        if (status == JANUS_NO_MEMORY) status = janus_yield();
         if (status != JANUS_OK) return status;
     }
 }
@@ -178,9 +185,10 @@ static janus_status serve(struct jrt_http_server *server, janus_io listener)
 {
     janus_nursery nursery;
     janus_status  status = janus_nursery_open(
-        &nursery, JANUS_NURSERY_OPTIONS(.max_children = server->options.max_connections,
-                                         .when_full = JANUS_WHEN_FULL_WAIT,
-                                         .policy = JANUS_POLICY_WAIT_ALL, .name = "connections"));
+        &nursery,
+        JANUS_NURSERY_OPTIONS(.max_children = server->options.max_connections,
+                               .when_full = JANUS_WHEN_FULL_WAIT, .policy = JANUS_POLICY_WAIT_ALL,
+                               .exhaustion = JANUS_EXHAUSTION_END, .name = "connections"));
     if (status < JANUS_OK) return status;
     janus_status served = accept_all(server, &nursery, listener);
     stop(server);
@@ -221,8 +229,9 @@ static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io 
 {
     struct watch  watches[2] = {{listener, SIGTERM}, {listener, SIGINT}};
     janus_nursery helpers;
-    janus_status  status =
-        janus_nursery_open(&helpers, JANUS_NURSERY_OPTIONS(.name = "http", .owner_apart = true));
+    janus_status  status = janus_nursery_open(
+        &helpers, JANUS_NURSERY_OPTIONS(.name = "http", .exhaustion = JANUS_EXHAUSTION_END,
+                                         .owner_apart = true));
     if (status < JANUS_OK) return status;
     status = start_helpers(server, &helpers, watches);
     if (status == JANUS_OK && single == NULL) status = serve(server, listener);
@@ -238,7 +247,8 @@ static janus_status serve_and_log(struct jrt_http_server *server, janus_io liste
 {
     janus_nursery logs;
     if (is_none(server->options.log)) return serve_with_helpers(server, listener, NULL);
-    janus_status status = janus_nursery_open(&logs, JANUS_NURSERY_OPTIONS(.name = "log"));
+    janus_status status = janus_nursery_open(
+        &logs, JANUS_NURSERY_OPTIONS(.name = "log", .exhaustion = JANUS_EXHAUSTION_END));
     if (status < JANUS_OK) return status;
     status = jrt_http_log_open(server, &logs);
     if (status == JANUS_OK) {

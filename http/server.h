@@ -161,13 +161,11 @@ struct janus_http {
     uint64_t began_ns; /* with a log */
 
     /* The child. */
-    uint64_t      memory, records; /* when it began, to see what a handler leaves behind */
-    janus_budget  share;           /* what it got */
-    janus_budget  portion, given;  /* supervised: for each recharge, for this request so far */
-    janus_nursery shell;           /* supervised: around all requests of the child */
-    janus_nursery requests;        /* the child's own */
-    janus_nursery limit;           /* around the handler, with options.handler_ns */
-    uint32_t      nurseries;       /* that the child has open between requests */
+    uint64_t       memory, records; /* when it began, to see what a handler leaves behind */
+    janus_budget   share;           /* what it got */
+    janus_budget   portion, given;  /* supervised: for each recharge, for this request so far */
+    janus_nursery *requests;        /* the child's own */
+    uint32_t       nurseries;       /* that the child has open between requests */
 
     char                  peer[JANUS_ADDRESS_TEXT_BYTES]; /* for the log; "": not asked yet */
     char                  lines[JRT_HTTP_LINES_BYTES];

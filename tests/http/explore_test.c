@@ -43,6 +43,7 @@ static int64_t serve(void *argument)
 {
     struct world *world = argument;
     world->served = janus_http_serve(world->listener, answer, NULL, NULL);
+    if (world->served != JANUS_OK) JANUS_IGNORE(janus_io_close(world->listener)); /* a fault */
     return 0;
 }
 
@@ -124,9 +125,11 @@ static int64_t scene(void *argument)
             if (janus_spawn(clients, break_off, &world) != JANUS_OK) break;
         }
         JANUS_EXPECT(visited == JANUS_OK);
-        JANUS_EXPECT(janus_io_close(world.listener) == JANUS_OK);
+        JANUS_IGNORE(janus_io_close(world.listener));
     }
-    JANUS_EXPECT(world.served == JANUS_OK);
+    /* STALE: the clients failed, and the listener was closed before the server began. */
+    JANUS_EXPECT(world.served == JANUS_OK || world.served == JANUS_NO_MEMORY ||
+                 world.served == JANUS_STALE);
     return status;
 }
 
