@@ -104,6 +104,8 @@ static bool take_block(struct jrt_http_connection *c)
     c->http = http;
     http->connection = c;
     http->at = http->body = http->end = http->out.bytes = 0;
+    if (c->early) http->in[http->end++] = c->first;
+    c->early = false;
     http->active = false;
     http->broken = JANUS_OK;
     http->peer[0] = '\0';
@@ -138,7 +140,12 @@ static bool wait_cold(struct jrt_http_connection *c, uint64_t duration)
     atomic_store(&c->idle, true);
     if (atomic_load(&c->server->stopping)) jrt_http_read_until(c, now + JRT_HTTP_STOP_NS);
     janus_status status = janus_io_wait(c->io, JANUS_IO_READ);
-    return status == JANUS_OK;
+    if (status != JANUS_DEADLINE || !atomic_load(&c->server->stopping)) return status == JANUS_OK;
+    /* A request that came in time is answered, however late this task runs. */
+    size_t got = 0;
+    jrt_http_read_until(c, JANUS_IO_NEVER);
+    c->early = janus_io_try_read(c->io, &c->first, 1, &got) == JANUS_OK;
+    return c->early;
 }
 
 /*

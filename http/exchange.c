@@ -73,8 +73,11 @@ static bool read_first(struct janus_http *http)
     if (status == JANUS_OK) return true;
     if (status != JANUS_DEADLINE) return then(http, JRT_HTTP_THEN_CLOSE);
     c->read_deadline = 0; /* unknown */
-    bool stopping = atomic_load(&c->server->stopping);
-    return then(http, stopping ? JRT_HTTP_THEN_LEAVE : JRT_HTTP_THEN_COLD);
+    if (!atomic_load(&c->server->stopping)) return then(http, JRT_HTTP_THEN_COLD);
+    /* A request that came in time is answered, however late this task runs. */
+    jrt_http_read_until(c, JANUS_IO_NEVER);
+    status = janus_io_try_read(c->io, http->in, http->server->in_bytes, &http->end);
+    return status == JANUS_OK || then(http, JRT_HTTP_THEN_LEAVE);
 }
 
 /* Reads more of a head that is incomplete. */

@@ -103,8 +103,10 @@ struct jrt_http_connection {
     struct janus_http          *http;                   /* NULL while cold */
     uint64_t                    read_deadline;          /* as we set it */
     atomic_uint                 requests;
-    atomic_bool                 idle;    /* no byte of the next request has come */
-    uint8_t                     then;    /* enum jrt_http_then */
+    atomic_bool                 idle;  /* no byte of the next request has come */
+    uint8_t                     then;  /* enum jrt_http_then */
+    bool                        early; /* the first byte of a request was read: `first` */
+    char                        first;
     atomic_uint                 writing; /* counts both ends of each write: odd while it lasts */
     atomic_uint                 stalled; /* the write in which the client took no byte */
 

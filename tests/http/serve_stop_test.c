@@ -160,3 +160,55 @@ TEST("a cancel ends the server and its connections at once")
     static struct talk talk = {.handler = wait_for_go};
     rig_run(2, cancel_all, &talk, 1);
 }
+
+/* Clients that ask without a pause, until an answer says that it is the last. */
+enum { CROWD = 20 };
+
+struct crowd {
+    const struct talk *talk;
+    atomic_int         answers, last;
+};
+
+static int64_t keep_asking(void *argument)
+{
+    struct crowd *crowd = argument;
+    janus_io      io = talk_open(crowd->talk);
+    char          text[512];
+    for (;;) {
+        size_t have = 0, got = 0;
+        talk_put(io, GET("/"));
+        do {
+            CHECK_EQ(janus_io_read(io, text + have, sizeof text - 1 - have, &got), JANUS_OK);
+            have += got;
+            text[have] = '\0';
+        } while (strstr(text, "\r\n\r\ndone") == NULL);
+        atomic_fetch_add(&crowd->answers, 1);
+        if (strstr(text, "Connection: close") != NULL) break;
+    }
+    atomic_fetch_add(&crowd->last, 1);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+    return 0;
+}
+
+static void stop_under_load(struct talk *talk)
+{
+    struct crowd crowd = {.talk = talk};
+    janus_status status;
+    JANUS_NURSERY(n, status)
+    {
+        for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_spawn(n, keep_asking, &crowd), JANUS_OK);
+        while (atomic_load(&crowd.answers) < 50 * CROWD) JANUS_IGNORE(janus_yield());
+        CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(atomic_load(&crowd.last), CROWD);
+}
+
+TEST("a stop under load fails no request: each client gets an answer that is the last")
+{
+    talk_run(&(struct talk){
+        .handler = wait_for_go,
+        .client = stop_under_load,
+        .seed = 5, /* a real machine may stop a client for longer than the server waits */
+        .options = JANUS_HTTP_OPTIONS(.max_requests = UINT32_MAX)});
+}
