@@ -40,13 +40,12 @@ static bool is_bodiless(unsigned status) { return status == 204 || status == 304
 /* Whether the next request can follow. If the body cannot be read to its end, it cannot. */
 static bool can_keep(const struct janus_http *http)
 {
-    const struct jrt_http_connection *c = http->connection;
     if (!http->head.keep_alive || http->fault != 0 || http->body_status != JANUS_OK) return false;
     /* relaxed: of this task. */
-    uint32_t requests = atomic_load_explicit(&c->requests, memory_order_relaxed);
-    if (requests >= c->server->options.max_requests) return false;
+    uint32_t requests = atomic_load_explicit(&http->requests, memory_order_relaxed);
+    if (requests >= http->server->options.max_requests) return false;
     /* relaxed: a stop that is missed here is seen after the answer. */
-    if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) return false;
+    if (atomic_load_explicit(&http->server->stopping, memory_order_relaxed)) return false;
     return http->body_over || (!http->continue_due && http->left <= JRT_HTTP_DRAIN_BYTES);
 }
 
@@ -99,7 +98,7 @@ janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
     append_status(out, status);
     append_date(http);
     append(out, http->server->server_line, http->server->server_line_bytes);
-    if (http->lines_bytes > 0) append(out, http->lines, http->lines_bytes);
+    if (http->lines_bytes > 0) append(out, http->rare->lines, http->lines_bytes);
     http->lines_bytes = 0; /* from now on these are trailers */
     if (type.bytes > 0) {
         APPEND(out, "Content-Type: ");
@@ -124,9 +123,10 @@ janus_status janus_http_answer(janus_http *http, unsigned status, const char *ty
     http->stage = JRT_HTTP_STAGE_OVER;
     if (said != JANUS_OK || http->bodiless || count == 0) return said;
     http->sent = count;
-    if (count <= GATHERED_MAX && count <= http->out.room - http->out.bytes) {
-        append(&http->out, bytes, count);
-        return JANUS_OK;
+    if (count <= GATHERED_MAX) {
+        said = jrt_http_make_room(http, count);
+        if (said == JANUS_OK) append(&http->out, bytes, count);
+        return said;
     }
     janus_io_piece body = {(void *)(uintptr_t)bytes, count};
     return jrt_http_send(http, &body, 1);
@@ -149,7 +149,7 @@ void jrt_http_answer_error(struct janus_http *http, unsigned status, const char 
         return;
     http->stage = JRT_HTTP_STAGE_OVER;
     if (http->bodiless) return;
-    if (out->room - out->bytes < text.bytes + 2) return; /* never: the caller has made room */
+    if (jrt_http_make_room(http, text.bytes + 2) != JANUS_OK) return;
     append(out, text.at, text.bytes);
     APPEND(out, ".\n");
     http->sent = text.bytes + 2;
@@ -170,7 +170,7 @@ static void end_stream(struct janus_http *http, bool whole)
     if (!http->chunked) return;
     if (jrt_http_make_room(http, http->lines_bytes + 8) != JANUS_OK) return;
     APPEND(out, "0\r\n");
-    append(out, http->lines, http->lines_bytes);
+    append(out, http->rare->lines, http->lines_bytes);
     APPEND(out, "\r\n");
 }
 

@@ -58,8 +58,7 @@ static uint64_t body_end(const struct janus_http *http, uint64_t now)
 /* Reads bytes of the body, to `to`, or into the buffer if that is NULL. */
 static janus_status receive(struct janus_http *http, void *to, size_t max, size_t *got)
 {
-    struct jrt_http_connection *c = http->connection;
-    janus_status                status;
+    janus_status status;
     if (http->continue_due) {
         static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
         http->continue_due = false;
@@ -71,16 +70,16 @@ static janus_status receive(struct janus_http *http, void *to, size_t max, size_
     }
     if ((status = jrt_http_flush_all(http)) != JANUS_OK) return fail(http, status, 0, NULL);
     uint64_t now = janus_now_ns();
-    jrt_http_read_until(c, body_end(http, now));
+    jrt_http_read_until(http, body_end(http, now));
     if (to == NULL) {
         size_t before = http->end;
         status = jrt_http_fill(http);
         *got = http->end - before;
     } else {
         do {
-            status = janus_io_read(c->io, to, max, got);
-        } while (status == JANUS_DEADLINE && janus_now_ns() < c->read_deadline &&
-                 janus_io_set_deadline(c->io, JANUS_IO_READ, c->read_deadline) == JANUS_OK);
+            status = janus_io_read(http->io, to, max, got);
+        } while (status == JANUS_DEADLINE && janus_now_ns() < http->read_deadline &&
+                 janus_io_set_deadline(http->io, JANUS_IO_READ, http->read_deadline) == JANUS_OK);
     }
     http->waited_ns += janus_now_ns() - now;
     if (status == JANUS_OK) return status;

@@ -74,11 +74,32 @@ static struct janus_http *make_block(struct jrt_http_server *server)
     char              *buffers = (char *)(http->fields + server->options.max_fields);
     http->server = server;
     http->in = buffers;
-    http->out = (struct jrt_http_out){buffers + server->in_bytes, JRT_HTTP_OUT_BYTES, 0};
+    http->large = buffers + server->in_bytes;
+    http->rare = (struct jrt_http_rare *)(void *)(http->large + JRT_HTTP_OUT_BYTES);
     jrt_http_head_init(&http->head, http->fields, (uint16_t)server->options.max_fields,
                        &server->limits);
-    jrt_http_head_init(&http->trailers, http->trailer_fields, JRT_HTTP_TRAILERS_MAX, NULL);
+    jrt_http_head_init(&http->trailers, http->rare->trailer_fields, JRT_HTTP_TRAILERS_MAX, NULL);
     return http;
+}
+
+/* Prepares a block for a connection. */
+static void set_block(struct jrt_http_connection *c, struct janus_http *http)
+{
+    http->connection = c;
+    http->io = c->io;
+    http->read_deadline = 0; /* unknown */
+    /* relaxed, all: nobody else sees the block yet. */
+    atomic_store_explicit(&http->requests, c->requests, memory_order_relaxed);
+    atomic_store_explicit(&http->writing, 0, memory_order_relaxed);  /* relaxed: as above */
+    atomic_store_explicit(&http->stalled, 0, memory_order_relaxed);  /* relaxed: as above */
+    atomic_store_explicit(&http->idle, false, memory_order_relaxed); /* relaxed: as above */
+    http->at = http->body = http->end = 0;
+    http->out = (struct jrt_http_out){http->small, JRT_HTTP_SMALL_BYTES, 0};
+    if (c->early) http->in[http->end++] = c->first;
+    c->early = false;
+    http->active = false;
+    http->broken = JANUS_OK;
+    http->peer_known = false;
 }
 
 /* Takes a block that nobody uses, or makes one. False: there is no memory. */
@@ -96,54 +117,55 @@ static bool take_block(struct jrt_http_connection *c)
         } else {
             http = make_block(server);
         }
-        if (http != NULL) warm_up(c);
+        if (http != NULL) {
+            set_block(c, http);
+            c->http = http;
+            warm_up(c);
+        }
         JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
     }
     janus_shield_end();
-    if (http == NULL) return false;
-    c->http = http;
-    http->connection = c;
-    http->at = http->body = http->end = http->out.bytes = 0;
-    if (c->early) http->in[http->end++] = c->first;
-    c->early = false;
-    http->active = false;
-    http->broken = JANUS_OK;
-    http->peer[0] = '\0';
-    return true;
+    return http != NULL;
 }
 
 static void give_block(struct jrt_http_connection *c)
 {
     struct jrt_http_server *server = c->server;
     struct janus_http      *http = c->http;
-    c->http = NULL;
+    c->requests = atomic_load(&http->requests);
     janus_shield_begin();
-    if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
-        cool_down(c);
-        if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
-            http->next = server->blocks;
-            server->blocks = http;
-            server->block_count++;
-            http = NULL;
-        }
-        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    JANUS_IGNORE(janus_mutex_lock(&server->mutex)); /* shielded, it cannot fail */
+    cool_down(c);
+    c->http = NULL;
+    if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
+        http->next = server->blocks;
+        server->blocks = http;
+        server->block_count++;
+        http = NULL;
     }
+    JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
     janus_shield_end();
     if (http != NULL) (void)munmap(http, server->block_bytes);
+}
+
+static void read_until(const struct jrt_http_connection *c, uint64_t deadline)
+{
+    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, deadline));
 }
 
 /* Waits for the first byte of a request. False: the connection is over. */
 static bool wait_cold(struct jrt_http_connection *c, uint64_t duration)
 {
     uint64_t now = janus_now_ns();
-    jrt_http_read_until(c, jrt_http_after(now, duration));
+    read_until(c, jrt_http_after(now, duration));
     atomic_store(&c->idle, true);
-    if (atomic_load(&c->server->stopping)) jrt_http_read_until(c, now + JRT_HTTP_STOP_NS);
+    if (atomic_load(&c->server->stopping)) read_until(c, now + JRT_HTTP_STOP_NS);
     janus_status status = janus_io_wait(c->io, JANUS_IO_READ);
+    atomic_store(&c->idle, false);
     if (status != JANUS_DEADLINE || !atomic_load(&c->server->stopping)) return status == JANUS_OK;
     /* A request that came in time is answered, however late this task runs. */
     size_t got = 0;
-    jrt_http_read_until(c, JANUS_IO_NEVER);
+    read_until(c, JANUS_IO_NEVER);
     c->early = janus_io_try_read(c->io, &c->first, 1, &got) == JANUS_OK;
     return c->early;
 }
@@ -156,7 +178,7 @@ static void salvage(struct jrt_http_connection *c, janus_status ended)
 {
     struct janus_http *http = c->http;
     c->then = JRT_HTTP_THEN_CLOSE;
-    if (ended == JANUS_CANCELLED || atomic_load(&c->writing) % 2 != 0) return;
+    if (ended == JANUS_CANCELLED || atomic_load(&http->writing) % 2 != 0) return;
     if (http->broken != JANUS_OK) return;
     if (http->active) {
         if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
@@ -208,7 +230,7 @@ static janus_status open_requests(struct jrt_http_connection *c)
         options.budget = &c->server->pool;
         options.granted = &granted;
     }
-    janus_status status = janus_nursery_open(c->http->requests, &options);
+    janus_status status = janus_nursery_open(c->http->nursery, &options);
     c->http->share = janus_budget_min(c->server->share, half_of(granted));
     return status;
 }
@@ -242,7 +264,7 @@ static janus_status start_child(struct jrt_http_connection *c)
     if (janus_memory_inspect(&own) == JANUS_OK && wanted <= own.stack_bytes) {
         options.stack_bytes = own.stack_bytes + 1;
     }
-    janus_nursery *nursery = c->http->requests;
+    janus_nursery *nursery = c->http->nursery;
     janus_status   status = janus_spawn_with(nursery, jrt_http_exchange, c, &options, NULL);
     if (status != JANUS_SPAWN_BUDGET) return status;
     options.stack_bytes = wanted; /* the request's memory does not pay for the larger stack */
@@ -255,7 +277,7 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
     struct janus_http *http = c->http;
     janus_nursery      requests; /* not in the block, whose address is not the same in each run */
     c->then = JRT_HTTP_THEN_CLOSE;
-    http->requests = &requests;
+    http->nursery = &requests;
     http->active = false;
     http->portion = http->given = janus_budget_zero();
     janus_status status = open_requests(c);
@@ -276,7 +298,7 @@ static void leave(struct jrt_http_connection *c)
     struct janus_http *http = c->http;
     size_t             got = 0, dropped = 0;
     if (janus_io_shutdown(c->io, JANUS_IO_WRITE) != JANUS_OK) return;
-    jrt_http_read_until(c, janus_now_ns() + JRT_HTTP_LINGER_NS);
+    read_until(c, janus_now_ns() + JRT_HTTP_LINGER_NS);
     while (dropped < JRT_HTTP_DRAIN_BYTES &&
            janus_io_read(c->io, http->in, c->server->in_bytes, &got) == JANUS_OK) {
         dropped += got;
@@ -287,7 +309,6 @@ void jrt_http_connection_run(struct jrt_http_server *server, janus_io io)
 {
     struct jrt_http_connection c = {.io = io, .server = server};
     uint64_t duration = server->options.head_ns; /* the first head comes at once */
-    c.read_deadline = JANUS_IO_NEVER;
     if (!enter(&c)) {
         JANUS_IGNORE(janus_io_close(io));
         return;

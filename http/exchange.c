@@ -15,15 +15,14 @@
 
 janus_status jrt_http_fill(struct janus_http *http)
 {
-    struct jrt_http_connection *c = http->connection;
-    size_t                      room = http->server->in_bytes - http->end, got = 0;
-    janus_status                status;
+    size_t       room = http->server->in_bytes - http->end, got = 0;
+    janus_status status;
     for (;;) {
-        status = janus_io_read(c->io, http->in + http->end, room, &got);
+        status = janus_io_read(http->io, http->in + http->end, room, &got);
         if (status == JANUS_OK) http->end += got;
-        if (status != JANUS_DEADLINE || janus_now_ns() >= c->read_deadline) return status;
+        if (status != JANUS_DEADLINE || janus_now_ns() >= http->read_deadline) return status;
         /* The tick or the stop meant an idle connection. */
-        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, c->read_deadline));
+        JANUS_IGNORE(janus_io_set_deadline(http->io, JANUS_IO_READ, http->read_deadline));
     }
 }
 
@@ -50,40 +49,38 @@ static bool refuse(struct janus_http *http, unsigned status, const char *why)
 /* Reads the first bytes of the next request. False: none came. */
 static bool read_first(struct janus_http *http)
 {
-    struct jrt_http_connection *c = http->connection;
-    size_t                      got = 0;
+    size_t got = 0;
     http->at = http->end = 0;
     /* relaxed: about the right number */
-    if (atomic_load_explicit(&c->server->warm_count, memory_order_relaxed) > JRT_HTTP_WARM_MAX &&
+    if (atomic_load_explicit(&http->server->warm_count, memory_order_relaxed) > JRT_HTTP_WARM_MAX &&
         http->served) {
         return then(http, JRT_HTTP_THEN_COLD);
     }
     http->served = true;
     /* relaxed, both: the tick comes again, and a stop that is missed here is seen after it. */
-    atomic_store_explicit(&c->idle, true, memory_order_relaxed);
-    if (atomic_load_explicit(&c->server->stopping, memory_order_relaxed)) {
-        jrt_http_read_until(c, janus_now_ns() + JRT_HTTP_STOP_NS);
+    atomic_store_explicit(&http->idle, true, memory_order_relaxed);
+    if (atomic_load_explicit(&http->server->stopping, memory_order_relaxed)) {
+        jrt_http_read_until(http, janus_now_ns() + JRT_HTTP_STOP_NS);
     } else {
-        jrt_http_read_until(c, JANUS_IO_NEVER);
+        jrt_http_read_until(http, JANUS_IO_NEVER);
     }
-    janus_status status = janus_io_read(c->io, http->in, http->server->in_bytes, &got);
+    janus_status status = janus_io_read(http->io, http->in, http->server->in_bytes, &got);
     /* relaxed: if the tick or the stop still sets a deadline, the reads that follow see it. */
-    atomic_store_explicit(&c->idle, false, memory_order_relaxed);
+    atomic_store_explicit(&http->idle, false, memory_order_relaxed);
     http->end = got;
     if (status == JANUS_OK) return true;
     if (status != JANUS_DEADLINE) return then(http, JRT_HTTP_THEN_CLOSE);
-    c->read_deadline = 0; /* unknown */
-    if (!atomic_load(&c->server->stopping)) return then(http, JRT_HTTP_THEN_COLD);
+    http->read_deadline = 0; /* unknown */
+    if (!atomic_load(&http->server->stopping)) return then(http, JRT_HTTP_THEN_COLD);
     /* A request that came in time is answered, however late this task runs. */
-    jrt_http_read_until(c, JANUS_IO_NEVER);
-    status = janus_io_try_read(c->io, http->in, http->server->in_bytes, &http->end);
+    jrt_http_read_until(http, JANUS_IO_NEVER);
+    status = janus_io_try_read(http->io, http->in, http->server->in_bytes, &http->end);
     return status == JANUS_OK || then(http, JRT_HTTP_THEN_LEAVE);
 }
 
 /* Reads more of a head that is incomplete. */
 static bool read_rest(struct janus_http *http, uint64_t *end)
 {
-    struct jrt_http_connection *c = http->connection;
     if (http->end == http->server->in_bytes) {
         memmove(http->in, http->in + http->at, http->end - http->at);
         http->end -= http->at;
@@ -92,7 +89,7 @@ static bool read_rest(struct janus_http *http, uint64_t *end)
     if (*end == 0) {
         *end = jrt_http_after(janus_now_ns(), http->server->options.head_ns);
     }
-    jrt_http_read_until(c, *end);
+    jrt_http_read_until(http, *end);
     janus_status status = jrt_http_fill(http);
     if (status == JANUS_DEADLINE) return refuse(http, 408, "the head took too long");
     return status == JANUS_OK || then(http, JRT_HTTP_THEN_CLOSE);
@@ -141,7 +138,7 @@ static void set_request(struct janus_http *http)
  */
 __attribute__((noinline)) static int64_t call_handler(struct janus_http *http)
 {
-    char    gap[2048];
+    char    gap[1536];
     int64_t result;
     __asm__ volatile("" : : "r"(gap) : "memory"); /* the compiler must keep it */
     result = http->server->handler(http, &http->request);
@@ -214,23 +211,24 @@ static bool is_clean(struct janus_http *http)
     if (!http->server->supervised && !is_half(&left, share)) return false;
     if (http->server->supervised) return true;
     janus_nursery_pool_info pool = JANUS_NURSERY_POOL_INFO();
-    if (janus_nursery_pool_inspect(http->requests, &pool) != JANUS_OK) return false;
+    if (janus_nursery_pool_inspect(http->nursery, &pool) != JANUS_OK) return false;
     return is_half(&pool.left, share) && pool.left.memory >= share->memory / 2 &&
            pool.left.spawn_count >= share->spawn_count / 2;
 }
 
-static void count_request(struct jrt_http_connection *c)
+static void count_request(struct janus_http *http)
 {
     /* relaxed, both: only this task writes it. */
-    uint32_t requests = atomic_load_explicit(&c->requests, memory_order_relaxed);
-    atomic_store_explicit(&c->requests, requests + 1, memory_order_relaxed); /* relaxed: as above */
+    uint32_t requests = atomic_load_explicit(&http->requests, memory_order_relaxed);
+    atomic_store_explicit(&http->requests, requests + 1,
+                          memory_order_relaxed); /* relaxed: as above */
 }
 
 /* Serves a request whose head has come. False: the child ends. */
 static bool serve(struct janus_http *http)
 {
     http->body = http->at + http->head.bytes;
-    count_request(http->connection);
+    count_request(http);
     set_request(http);
     jrt_http_body_begin(http);
     if (!run_handler(http)) return false;

@@ -43,9 +43,10 @@ static void escape(struct jrt_http_text text, char *out, size_t room)
 static void find_peer(struct janus_http *http)
 {
     janus_address peer;
-    if (http->peer[0] != '\0') return;
-    if (janus_io_peer(http->connection->io, &peer) != JANUS_OK) peer.family = JANUS_FAMILY_NONE;
-    (void)janus_address_text(&peer, http->peer, sizeof http->peer);
+    if (http->peer_known) return;
+    http->peer_known = true;
+    if (janus_io_peer(http->io, &peer) != JANUS_OK) peer.family = JANUS_FAMILY_NONE;
+    (void)janus_address_text(&peer, http->rare->peer, JANUS_ADDRESS_TEXT_BYTES);
 }
 
 void jrt_http_log_line(struct janus_http *http)
@@ -61,8 +62,8 @@ void jrt_http_log_line(struct janus_http *http)
     escape(jrt_http_text_of(head, http->head.target), target, sizeof target);
     (void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
     (void)snprintf(line.text, sizeof line.text, "%s %.40s %s %s %u %llu %lluus 0x%llx\n", at,
-                   http->peer, method[0] != '\0' ? method : "-", target[0] != '\0' ? target : "-",
-                   http->status, (unsigned long long)http->sent,
+                   http->rare->peer, method[0] != '\0' ? method : "-",
+                   target[0] != '\0' ? target : "-", http->status, (unsigned long long)http->sent,
                    (unsigned long long)(janus_now_ns() - http->began_ns) / 1000,
                    (unsigned long long)janus_task_current_id());
     if (janus_channel_try_send(log->channel, &line) != JANUS_OK) {

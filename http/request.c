@@ -26,7 +26,7 @@ janus_status janus_http_field_at(const janus_http *http, size_t index, janus_htt
 janus_status janus_http_peer(const janus_http *http, janus_address *out)
 {
     if (http == NULL) return JANUS_INVALID;
-    return janus_io_peer(http->connection->io, out);
+    return janus_io_peer(http->io, out);
 }
 
 janus_status janus_http_decode(janus_http_text text, bool form, char *out, size_t room,

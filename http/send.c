@@ -21,16 +21,16 @@ static uint32_t skip(janus_io_piece *pieces, uint32_t count, size_t done)
  * Writes all. A client that takes no byte for write_ns ends the call with DEADLINE: the tick sees
  * that. A deadline that it set for an earlier write does not count.
  */
-static janus_status write_all(struct jrt_http_connection *c, janus_io_piece *pieces, uint32_t count)
+static janus_status write_all(struct janus_http *http, janus_io_piece *pieces, uint32_t count)
 {
     for (;;) {
         size_t       done = 0;
         janus_status status = count == 1
-                                  ? janus_io_write(c->io, pieces->bytes, pieces->count, &done)
-                                  : janus_io_writev(c->io, pieces, count, &done);
+                                  ? janus_io_write(http->io, pieces->bytes, pieces->count, &done)
+                                  : janus_io_writev(http->io, pieces, count, &done);
         if (status != JANUS_DEADLINE) return status;
-        if (atomic_load(&c->stalled) == atomic_load(&c->writing)) return status;
-        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, JANUS_IO_NEVER));
+        if (atomic_load(&http->stalled) == atomic_load(&http->writing)) return status;
+        JANUS_IGNORE(janus_io_set_deadline(http->io, JANUS_IO_WRITE, JANUS_IO_NEVER));
         uint32_t gone = skip(pieces, count, done);
         pieces += gone;
         count -= gone;
@@ -48,12 +48,28 @@ janus_status jrt_http_send(struct janus_http *http, const janus_io_piece *more, 
         if (more[i].count > 0) pieces[all++] = more[i];
     }
     if (all == 0) return JANUS_OK;
-    struct jrt_http_connection *c = http->connection;
     /* relaxed, all: only this task writes it. The tick may see it later. */
-    uint32_t writing = atomic_load_explicit(&c->writing, memory_order_relaxed);
-    atomic_store_explicit(&c->writing, writing + 1, memory_order_relaxed); /* relaxed: as above */
-    http->broken = write_all(c, pieces, all);
-    atomic_store_explicit(&c->writing, writing + 2, memory_order_relaxed); /* relaxed: as above */
-    http->out.bytes = 0;
+    uint32_t writing = atomic_load_explicit(&http->writing, memory_order_relaxed);
+    atomic_store_explicit(&http->writing, writing + 1,
+                          memory_order_relaxed); /* relaxed: as above */
+    http->broken = write_all(http, pieces, all);
+    atomic_store_explicit(&http->writing, writing + 2,
+                          memory_order_relaxed); /* relaxed: as above */
+    http->out = (struct jrt_http_out){http->small, JRT_HTTP_SMALL_BYTES, 0};
     return http->broken;
+}
+
+/* What is in the small buffer moves to the large one. If that is too small, it is sent first. */
+janus_status jrt_http_make_room_slow(struct janus_http *http, size_t bytes)
+{
+    if (http->broken != JANUS_OK) return http->broken;
+    if (http->out.bytes + bytes > JRT_HTTP_OUT_BYTES) {
+        janus_status status = jrt_http_send(http, NULL, 0);
+        if (status != JANUS_OK || bytes <= JRT_HTTP_SMALL_BYTES) return status;
+    }
+    if (http->out.at == http->large) return JANUS_OK;
+    memcpy(http->large, http->small, http->out.bytes);
+    http->out.at = http->large;
+    http->out.room = JRT_HTTP_OUT_BYTES;
+    return JANUS_OK;
 }

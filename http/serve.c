@@ -81,10 +81,10 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
     server->limits = (struct jrt_http_limits){.line_bytes = (uint16_t)options->max_line_bytes,
                                               .head_bytes = (uint16_t)options->max_head_bytes,
                                               .fields = (uint16_t)options->max_fields};
-    server->in_bytes = options->max_head_bytes + (size_t)JRT_HTTP_SPARE_BYTES;
+    server->in_bytes = (options->max_head_bytes + (size_t)JRT_HTTP_SPARE_BYTES + 15) / 16 * 16;
     server->block_bytes = sizeof(struct janus_http) +
                           options->max_fields * sizeof(struct jrt_http_field) + server->in_bytes +
-                          JRT_HTTP_OUT_BYTES;
+                          JRT_HTTP_OUT_BYTES + sizeof(struct jrt_http_rare);
     set_budget(server);
     janus_mutex_init(&server->mutex, "http server");
     janus_event_init(&server->any_warm, JANUS_WAKER_TASKS, "warm connections");
@@ -173,7 +173,7 @@ static void stop(struct jrt_http_server *server)
     janus_shield_begin();
     if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
         for (struct jrt_http_connection *c = server->first; c != NULL; c = c->next) {
-            if (!atomic_load(&c->idle)) continue;
+            if (!atomic_load(c->http != NULL ? &c->http->idle : &c->idle)) continue;
             JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
         }
         JANUS_IGNORE(janus_mutex_unlock(&server->mutex));

@@ -42,6 +42,7 @@
 enum {
     JRT_HTTP_DATE_LINE_BYTES = 6 + 29 + 2,
     JRT_HTTP_DATE_WORDS = 5,
+    JRT_HTTP_SMALL_BYTES = 1024,  /* the first buffer for answers */
     JRT_HTTP_OUT_BYTES = 8192,    /* answers that leave together, short parts of streams */
     JRT_HTTP_LINES_BYTES = 4096,  /* fields that the handler sets */
     JRT_HTTP_SPARE_BYTES = 4096,  /* of the input buffer, beyond the longest head */
@@ -100,15 +101,12 @@ struct jrt_http_connection {
     struct jrt_http_server     *server;
     struct jrt_http_connection *next, **link;           /* in the server's list */
     struct jrt_http_connection *warm_next, **warm_link; /* in its list of warm ones */
-    struct janus_http          *http;                   /* NULL while cold */
-    uint64_t                    read_deadline;          /* as we set it */
-    atomic_uint                 requests;
-    atomic_bool                 idle;  /* no byte of the next request has come */
-    uint8_t                     then;  /* enum jrt_http_then */
+    struct janus_http          *http;                   /* NULL while cold; set with the mutex */
+    uint32_t                    requests;               /* until it was last cold */
+    atomic_bool                 idle;                   /* it is cold, and waits */
+    uint8_t                     then;                   /* enum jrt_http_then */
     bool                        early; /* the first byte of a request was read: `first` */
     char                        first;
-    atomic_uint                 writing; /* counts both ends of each write: odd while it lasts */
-    atomic_uint                 stalled; /* the write in which the client took no byte */
 
     /* The last tick: what it saw, and since when nothing has changed. */
     uint32_t tick_requests, tick_writing;
@@ -118,11 +116,28 @@ struct jrt_http_connection {
 /* What has become of the answer. */
 enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE_OVER };
 
-/* A block: everything that a warm connection needs. The request's part is set anew for each. */
+/* The part of a block that few requests use. */
+struct jrt_http_rare {
+    char                  peer[JANUS_ADDRESS_TEXT_BYTES]; /* for the log */
+    char                  lines[JRT_HTTP_LINES_BYTES];
+    struct jrt_http_field trailer_fields[JRT_HTTP_TRAILERS_MAX];
+};
+
+/*
+ * A block: everything that a warm connection needs. The request's part is set anew for each. What a
+ * short request and a short answer touch lies in the first page. So many connections need few
+ * entries of the TLB.
+ */
 struct janus_http {
     struct jrt_http_connection *connection;
     struct jrt_http_server     *server;
-    struct janus_http          *next; /* in the server's list of unused blocks */
+    janus_io                    io;            /* the connection's */
+    uint64_t                    read_deadline; /* as we set it */
+    atomic_uint                 requests;
+    atomic_uint                 writing; /* counts both ends of each write: odd while it lasts */
+    atomic_uint                 stalled; /* the write in which the client took no byte */
+    atomic_bool                 idle;    /* no byte of the next request has come */
+    struct janus_http          *next;    /* in the server's list of unused blocks */
 
     /* Bytes from the client: the head at `at`, behind it what came of the body, from `body` on. */
     char  *in;
@@ -130,6 +145,7 @@ struct janus_http {
 
     /* Bytes for the client. */
     struct jrt_http_out out;
+    bool                peer_known;
     bool                littered; /* the handler has left a defer or a nursery */
     bool                served;   /* the child has asked for bytes once */
     bool                active;   /* a handler was called, and its answer is not settled */
@@ -166,21 +182,21 @@ struct janus_http {
     uint64_t       memory, records; /* when it began, to see what a handler leaves behind */
     janus_budget   share;           /* what it got */
     janus_budget   portion, given;  /* supervised: for each recharge, for this request so far */
-    janus_nursery *requests;        /* the child's own */
+    janus_nursery *nursery;         /* the child's own */
     uint32_t       nurseries;       /* that the child has open between requests */
 
-    char                  peer[JANUS_ADDRESS_TEXT_BYTES]; /* for the log; "": not asked yet */
-    char                  lines[JRT_HTTP_LINES_BYTES];
-    struct jrt_http_field trailer_fields[JRT_HTTP_TRAILERS_MAX];
+    struct jrt_http_rare *rare;  /* behind the buffers */
+    char                 *large; /* the buffer for more than `small` holds */
+    char                  small[JRT_HTTP_SMALL_BYTES];
     struct jrt_http_field fields[]; /* then the buffers */
 };
 
 /* Sets the deadline for reading. */
-static inline void jrt_http_read_until(struct jrt_http_connection *c, uint64_t deadline)
+static inline void jrt_http_read_until(struct janus_http *http, uint64_t deadline)
 {
-    if (c->read_deadline == deadline) return;
-    c->read_deadline = deadline;
-    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, deadline));
+    if (http->read_deadline == deadline) return;
+    http->read_deadline = deadline;
+    JANUS_IGNORE(janus_io_set_deadline(http->io, JANUS_IO_READ, deadline));
 }
 
 /* The sum, without overflow. */
@@ -216,10 +232,11 @@ static inline janus_status jrt_http_flush_all(struct janus_http *http)
     return http->out.bytes == 0 ? http->broken : jrt_http_send(http, NULL, 0);
 }
 /* Makes room for `bytes`, at most JRT_HTTP_OUT_BYTES. */
+janus_status               jrt_http_make_room_slow(struct janus_http *http, size_t bytes);
 static inline janus_status jrt_http_make_room(struct janus_http *http, size_t bytes)
 {
     if (http->out.room - http->out.bytes >= bytes) return http->broken;
-    return jrt_http_send(http, NULL, 0);
+    return jrt_http_make_room_slow(http, bytes);
 }
 
 /* answer.c. The server's own answer: a sentence. Afterwards the connection ends. The buffer has

@@ -9,7 +9,7 @@ enum { CHUNK_FRAME_BYTES = JRT_HTTP_CHUNK_HEAD_BYTES + 2 };
 /* Adds a line to the fields, or later to the trailers. */
 static janus_status add_line(struct janus_http *http, const char *name, const char *value)
 {
-    struct jrt_http_out lines = {http->lines, sizeof http->lines, http->lines_bytes};
+    struct jrt_http_out lines = {http->rare->lines, JRT_HTTP_LINES_BYTES, http->lines_bytes};
     if (name == NULL || value == NULL) return JANUS_INVALID;
     struct jrt_http_text field = jrt_http_of(name);
     if (jrt_http_is_framing(field) || jrt_http_same(field, JRT_HTTP_TEXT("date"))) {
@@ -64,7 +64,7 @@ janus_status janus_http_write(janus_http *http, const void *bytes, size_t count)
     http->sent += count;
     if (http->bodiless) return JANUS_OK;
     size_t frame = http->chunked ? CHUNK_FRAME_BYTES : 0;
-    bool   small = count + frame <= http->out.room / 2;
+    bool   small = count + frame <= JRT_HTTP_OUT_BYTES / 2;
     if (small || http->out.room - http->out.bytes < frame) {
         janus_status status = jrt_http_make_room(http, small ? count + frame : frame);
         if (status != JANUS_OK) return status;

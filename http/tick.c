@@ -48,9 +48,10 @@ void jrt_http_date_get(struct jrt_http_server *server, char out[JRT_HTTP_DATE_LI
 /* A connection that had no request since the last tick goes cold. */
 static void look_at_reading(struct jrt_http_connection *c)
 {
+    struct janus_http *http = c->http;
     /* relaxed, both: a tick earlier or later does no harm. */
-    uint32_t requests = atomic_load_explicit(&c->requests, memory_order_relaxed);
-    bool     idle = atomic_load_explicit(&c->idle, memory_order_relaxed);
+    uint32_t requests = atomic_load_explicit(&http->requests, memory_order_relaxed);
+    bool     idle = atomic_load_explicit(&http->idle, memory_order_relaxed);
     if (idle && requests == c->tick_requests) {
         JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, 1));
     }
@@ -60,16 +61,17 @@ static void look_at_reading(struct jrt_http_connection *c)
 /* A write during which the client took no byte for write_ns ends. */
 static void look_at_writing(struct jrt_http_connection *c, uint64_t now)
 {
-    janus_io_info info = JANUS_IO_INFO();
+    struct janus_http *http = c->http;
+    janus_io_info      info = JANUS_IO_INFO();
     /* relaxed: as above. */
-    uint32_t writing = atomic_load_explicit(&c->writing, memory_order_relaxed);
+    uint32_t writing = atomic_load_explicit(&http->writing, memory_order_relaxed);
     if (writing % 2 == 0 || janus_io_inspect(c->io, &info) != JANUS_OK) return;
     if (writing != c->tick_writing || info.written_bytes != c->tick_written) {
         c->tick_writing = writing;
         c->tick_written = info.written_bytes;
         c->tick_since = now;
     } else if (now - c->tick_since >= c->server->options.write_ns) {
-        atomic_store(&c->stalled, writing); /* seq_cst: before the deadline */
+        atomic_store(&http->stalled, writing); /* seq_cst: before the deadline */
         JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, 1));
     }
 }
