@@ -125,8 +125,8 @@ struct jrt_http_rare {
 
 /*
  * A block: everything that a warm connection needs. The request's part is set anew for each. What a
- * short request and a short answer touch lies in the first page. So many connections need few
- * entries of the TLB.
+ * short request and a short answer touch lies in the first page. Then a crowd of connections needs
+ * few entries of the TLB.
  */
 struct janus_http {
     struct jrt_http_connection *connection;
