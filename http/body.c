@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The body of a request: by its length or by chunks, with a limit and a lowest speed. */
+#include "http/block.h"
 #include "http/server.h"
 
 #include <janusrt/memory.h>
@@ -220,11 +221,11 @@ janus_status janus_http_read_all(janus_http *http, char **out, size_t *out_bytes
     }
     size_t       room = (size_t)wanted + 1, bytes = 0, got = 0;
     char        *block = NULL;
-    janus_status status = janus_try_alloc(room, (void **)&block);
+    janus_status status = jrt_http_alloc(room, (void **)&block);
     while (status == JANUS_OK) {
         if (bytes + 1 == room && !http->body_over) { /* chunks: twice the room */
             char *larger = NULL;
-            status = janus_try_alloc(2 * room, (void **)&larger);
+            status = jrt_http_alloc(2 * room, (void **)&larger);
             if (status != JANUS_OK) break;
             memcpy(larger, block, bytes);
             janus_free(block);

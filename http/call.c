@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A call: the request's head and body, the wait for the head of the answer, the second try. */
+#include "http/block.h"
 #include "http/client.h"
 
 #include <janusrt/memory.h>
@@ -142,7 +143,7 @@ static janus_status send_request(janus_http_reply *reply, const struct jrt_clien
         return janus_io_writev(io, pieces, options->body_bytes > 0 ? 2 : 1, NULL);
     }
     char        *part = NULL;
-    janus_status status = janus_try_alloc(PART_BYTES, (void **)&part);
+    janus_status status = jrt_http_alloc(PART_BYTES, (void **)&part);
     *gave_up = status != JANUS_OK;
     if (status == JANUS_OK) status = janus_io_write(io, reply->in, head_bytes, NULL);
     if (status == JANUS_OK) status = send_source(io, options, part, gave_up);
@@ -243,7 +244,7 @@ static janus_status make_reply(janus_http_client *client, struct jrt_client_requ
     size_t            fields = client->options.max_fields * sizeof(struct jrt_http_field);
     size_t            bytes = sizeof(struct janus_http_reply) + fields;
     janus_http_reply *reply = NULL;
-    janus_status      status = janus_try_alloc(bytes + client->in_bytes, (void **)&reply);
+    janus_status      status = jrt_http_alloc(bytes + client->in_bytes, (void **)&reply);
     if (status != JANUS_OK) return status;
     memset(reply, 0, sizeof *reply);
     reply->client = client;

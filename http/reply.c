@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The body of an answer: by its length, by chunks, or until the server closes. */
+#include "http/block.h"
 #include "http/client.h"
 
 #include <janusrt/memory.h>
@@ -168,7 +169,7 @@ static janus_status grow(char **block, size_t bytes, size_t *room, size_t most)
 {
     size_t       larger = *room > most / 2 ? most : 2 * *room;
     char        *anew = NULL;
-    janus_status status = janus_try_alloc(larger, (void **)&anew);
+    janus_status status = jrt_http_alloc(larger, (void **)&anew);
     if (status != JANUS_OK) return status;
     memcpy(anew, *block, bytes);
     janus_free(*block);
@@ -189,7 +190,7 @@ janus_status janus_http_reply_read_all(janus_http_reply *reply, size_t max, char
     size_t       most = max + 2, bytes = 0, got = 0; /* a byte too much, and the NUL */
     size_t       room = wanted + 2 < most ? (size_t)wanted + 2 : most;
     char        *block = NULL;
-    janus_status status = janus_try_alloc(room, (void **)&block);
+    janus_status status = jrt_http_alloc(room, (void **)&block);
     if (status != JANUS_OK) return fail(reply, status);
     while (status == JANUS_OK) {
         if (bytes + 1 == room) status = grow(&block, bytes, &room, most);

@@ -173,7 +173,8 @@ static void stop(struct jrt_http_server *server)
     janus_shield_begin();
     if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
         for (struct jrt_http_connection *c = server->first; c != NULL; c = c->next) {
-            if (!atomic_load(c->http != NULL ? &c->http->idle : &c->idle)) continue;
+            bool waits = atomic_load(c->http != NULL ? &c->http->idle : &c->idle);
+            if (!waits && !atomic_load(&c->upgraded)) continue;
             JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
         }
         JANUS_IGNORE(janus_mutex_unlock(&server->mutex));

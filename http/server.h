@@ -104,8 +104,9 @@ struct jrt_http_connection {
     struct janus_http          *http;                   /* NULL while cold; set with the mutex */
     uint32_t                    requests;               /* until it was last cold */
     atomic_bool                 idle;                   /* it is cold, and waits */
-    uint8_t                     then;                   /* enum jrt_http_then */
-    bool                        early; /* the first byte of a request was read: `first` */
+    atomic_bool                 upgraded; /* it speaks WebSocket, whose reader sees the stop */
+    uint8_t                     then;     /* enum jrt_http_then */
+    bool                        early;    /* the first byte of a request was read: `first` */
     char                        first;
 
     /* The last tick: what it saw, and since when nothing has changed. */

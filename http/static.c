@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers with files below a directory. */
+#include "http/block.h"
 #include "http/server.h"
 
 #include "http/date.h"
@@ -169,7 +170,7 @@ static janus_status send_bytes(janus_http *http, const struct served *self)
 {
     char        *piece = NULL;
     uint64_t     at = self->first, end = self->first + self->bytes;
-    janus_status status = janus_try_alloc(PIECE_BYTES, (void **)&piece);
+    janus_status status = jrt_http_alloc(PIECE_BYTES, (void **)&piece);
     while (status == JANUS_OK && at < end) {
         size_t got = 0, want = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
         status = janus_file_read_at(self->file, at, piece, want, &got);

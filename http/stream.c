@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Answers in parts: streams, their trailers, events. And the fields of all answers. */
+#include "http/block.h"
 #include "http/server.h"
 
 #include <janusrt/memory.h>
@@ -139,7 +140,7 @@ janus_status janus_http_event(janus_http *http, const char *event, const char *i
     if (status != JANUS_OK) return status;
     size_t bytes = event_bytes(event, id, data);
     char  *text = NULL;
-    status = janus_try_alloc(bytes, (void **)&text);
+    status = jrt_http_alloc(bytes, (void **)&text);
     if (status != JANUS_OK) return status;
     char *at = text;
     if (event != NULL) at = put_line(at, "event", event, strlen(event));

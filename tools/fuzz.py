@@ -5,8 +5,8 @@
     fuzz.py FOLDER [--seconds N] [--keep]
 
 FOLDER has the fuzzers: head_fuzz, chunk_fuzz, file_fuzz, frame_fuzz. Each runs for N seconds (3),
-begins with the rows of tests/http/*.txt, and prints how many inputs it tried. --keep writes what the search
-found to be new to tests/http/corpus.txt, without what the tables reach already.
+begins with the rows of tests/http/*.txt, and prints how many inputs it tried. --keep writes what
+the search found to be new to tests/http/corpus.txt, without what the tables reach already.
 """
 
 import argparse

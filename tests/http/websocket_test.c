@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: MIT */
+/* WebSocket: handshakes, messages both ways, the close, pings, faults of the network. */
+#include "caller.h"
+
+#include <janusrt/explore.h>
+#include <janusrt/websocket.h>
+
+static const char *ws_url(const janus_address *at, const char *path, char url[URL_BYTES])
+{
+    (void)snprintf(url, URL_BYTES, "ws://127.0.0.1:%u%s", (unsigned)at->port, path);
+    return url;
+}
+
+static atomic_int ended, ended_code;
+
+/* Sends back all that comes. */
+static int64_t echo(janus_http *http, const janus_http_request *request)
+{
+    static const char *const protocols[] = {"best", "echo", NULL};
+    janus_websocket         *socket = NULL;
+    janus_websocket_message  message;
+    bool                     any = talk_is(request->path, "/any");
+    janus_status             status = janus_websocket_accept(
+        http, JANUS_WEBSOCKET_OPTIONS(.protocols = protocols, .any_origin = any), &socket);
+    if (status != JANUS_OK) return 0;
+    CHECK_EQ(janus_websocket_accept(http, NULL, &socket), JANUS_STATE);
+    while ((status = janus_websocket_read(socket, &message)) == JANUS_OK) {
+        if (message.count == 4 && memcmp(message.bytes, "quit", 4) == 0) {
+            janus_free(message.bytes);
+            CHECK_EQ(janus_websocket_close(socket, 4000, "as you like"), JANUS_OK);
+            CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, "x", 1), JANUS_CLOSED);
+            continue;
+        }
+        status = janus_websocket_send(socket, message.kind, message.bytes, message.count);
+        janus_free(message.bytes);
+        if (status != JANUS_OK) break;
+    }
+    atomic_store(&ended, status);
+    atomic_store(&ended_code, (int)janus_websocket_close_code(socket, NULL));
+    janus_websocket_destroy(socket);
+    return 0;
+}
+
+static janus_http_client *client;
+
+static janus_websocket *dial(struct talk *talk, const janus_websocket_options *options)
+{
+    char             url[URL_BYTES];
+    janus_websocket *socket = NULL;
+    CHECK_EQ(janus_websocket_connect(client, ws_url(&talk->at, "/", url), options, &socket),
+             JANUS_OK);
+    return socket;
+}
+
+/* Sends a message, and expects it back. */
+static void bounce(janus_websocket *socket, janus_websocket_kind kind, const char *bytes,
+                   size_t count)
+{
+    janus_websocket_message message;
+    CHECK_EQ(janus_websocket_send(socket, kind, bytes, count), JANUS_OK);
+    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_OK);
+    CHECK_EQ(message.kind, kind);
+    CHECK_EQ(message.count, count);
+    CHECK(memcmp(message.bytes, bytes, count) == 0);
+    CHECK_EQ(message.bytes[count], '\0');
+    janus_free(message.bytes);
+}
+
+static void talk_both_ways(struct talk *talk)
+{
+    static char   many[200000];
+    const char   *reason = NULL;
+    static size_t counts[] = {1, 125, 126, 4082, 4083, 4096, 65535, 65536, sizeof many};
+    client = client_with(NULL);
+    janus_websocket        *socket = dial(talk, NULL);
+    janus_websocket_message message;
+    CHECK_STR(janus_websocket_protocol(socket), "");
+    bounce(socket, JANUS_WEBSOCKET_KIND_TEXT, "Hello", 5);
+    bounce(socket, JANUS_WEBSOCKET_KIND_TEXT, "", 0);
+    bounce(socket, JANUS_WEBSOCKET_KIND_BINARY, "\xff\0\r\n", 4);
+    for (size_t i = 0; i < sizeof many; i++) many[i] = (char)(i * 31);
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        bounce(socket, JANUS_WEBSOCKET_KIND_BINARY, many, counts[i]);
+    }
+    CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, "\xff", 1), JANUS_INVALID);
+    CHECK_EQ(janus_websocket_send(socket, (janus_websocket_kind)8, "", 0), JANUS_INVALID);
+    CHECK_EQ(janus_websocket_close(socket, 1005, NULL), JANUS_INVALID);
+    CHECK_EQ(janus_websocket_close_code(socket, NULL), 0);
+    CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, "quit", 4), JANUS_OK);
+    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_CLOSED);
+    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_CLOSED);
+    CHECK_EQ(janus_websocket_close_code(socket, &reason), 4000);
+    CHECK_STR(reason, "as you like");
+    CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, "x", 1), JANUS_CLOSED);
+    janus_websocket_destroy(socket);
+    CHECK_EQ(look(client).connection_count, 0);
+    janus_http_client_destroy(client);
+}
+
+TEST("messages of all sizes go both ways, until one end closes")
+{
+    talk_run(&(struct talk){.handler = echo, .client = talk_both_ways});
+}
+
+static void close_first(struct talk *talk)
+{
+    janus_websocket_message message;
+    client = client_with(NULL);
+    janus_websocket *socket = dial(talk, NULL);
+    CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, "last", 4), JANUS_OK);
+    CHECK_EQ(janus_websocket_close(socket, 3001, NULL), JANUS_OK);
+    CHECK_EQ(janus_websocket_close(socket, 3001, NULL), JANUS_CLOSED);
+    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_OK); /* it was on its way */
+    janus_free(message.bytes);
+    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_CLOSED);
+    CHECK_EQ(janus_websocket_close_code(socket, NULL), 3001);
+    janus_websocket_destroy(socket);
+    socket = dial(talk, NULL);
+    janus_websocket_destroy(socket); /* says 1000 */
+    janus_http_client_destroy(client);
+}
+
+TEST("an end that has closed reads on until the other end has closed, too")
+{
+    talk_run(&(struct talk){.handler = echo, .client = close_first});
+    CHECK_EQ(atomic_load(&ended), JANUS_CLOSED);
+    CHECK_EQ(atomic_load(&ended_code), 1000);
+}
+
+static void agree(struct talk *talk)
+{
+    static const char *const some[] = {"other", "echo", NULL}, *const none[] = {"other", NULL},
+                             *const wrong[] = {"a b", NULL};
+    char             url[URL_BYTES];
+    janus_websocket *socket = NULL;
+    client = client_with(NULL);
+    socket = dial(talk, JANUS_WEBSOCKET_OPTIONS(.protocols = some));
+    CHECK_STR(janus_websocket_protocol(socket), "echo");
+    janus_websocket_destroy(socket);
+    socket = dial(talk, JANUS_WEBSOCKET_OPTIONS(.protocols = none));
+    CHECK_STR(janus_websocket_protocol(socket), "");
+    janus_websocket_destroy(socket);
+    socket = NULL;
+    CHECK_EQ(janus_websocket_connect(client, ws_url(&talk->at, "/", url),
+                                     JANUS_WEBSOCKET_OPTIONS(.protocols = wrong), &socket),
+             JANUS_INVALID);
+    CHECK_EQ(janus_websocket_connect(client, url_of(&talk->at, "/", url), NULL, &socket),
+             JANUS_UNAVAILABLE);
+    CHECK(socket == NULL);
+    janus_http_client_destroy(client);
+}
+
+TEST("both ends agree on a protocol that both speak, or on none")
+{
+    talk_run(&(struct talk){.handler = echo, .client = agree});
+}
+
+#define ASK(rest) "GET / HTTP/1.1\r\nHost: a:80\r\nConnection: Upgrade, x\r\n" rest "\r\n"
+#define SAMPLE "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+#define V13 "Sec-WebSocket-Version: 13\r\n"
+#define WS "Upgrade: websocket\r\n"
+
+static void refuse_handshakes(struct talk *talk)
+{
+    static const struct {
+        const char *request, *answer;
+    } rows[] = {
+        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 426 "},
+        {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nContent-Length: 0\r\n" WS
+             SAMPLE V13 "\r\n",
+         "HTTP/1.1 426 "},
+        {ASK("Connection: close\r\nUpgrade: h2c\r\n" SAMPLE V13), "HTTP/1.1 426 "},
+        {ASK("Connection: close\r\n" WS SAMPLE), "HTTP/1.1 426 "},
+        {ASK("Connection: close\r\n" WS SAMPLE "Sec-WebSocket-Version: 8\r\n"), "HTTP/1.1 426 "},
+        {ASK("Connection: close\r\n" WS V13), "HTTP/1.1 400 "},
+        {ASK("Connection: close\r\n" WS SAMPLE SAMPLE V13), "HTTP/1.1 400 "},
+        {ASK("Connection: close\r\n" WS "Sec-WebSocket-Key: dGhlIHNhbXBsZQ==\r\n" V13),
+         "HTTP/1.1 400 "},
+        {ASK("Connection: close\r\n" WS SAMPLE V13 "Origin: http://b\r\n"), "HTTP/1.1 403 "},
+        {ASK("Connection: close\r\n" WS SAMPLE V13 "Origin: null\r\n"), "HTTP/1.1 403 "},
+        {ASK("Connection: close\r\n" WS SAMPLE V13 "Origin: http://a:81\r\n"), "HTTP/1.1 403 "},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *text = talk_ask(talk, rows[i].request);
+        CHECK_EQ(strncmp(text, rows[i].answer, strlen(rows[i].answer)), 0);
+        CHECK(strstr(text, "HTTP/1.1 101") == NULL);
+    }
+    CHECK(strstr(talk_ask(talk, rows[4].request), "Sec-WebSocket-Version: 13\r\n") != NULL);
+}
+
+TEST("a server refuses handshakes that are wrong, and pages of other sites")
+{
+    talk_run(&(struct talk){.handler = echo, .client = refuse_handshakes});
+}
+
+#define ACCEPTED                                                                                   \
+    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"            \
+    "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
+
+static void accept_handshakes(struct talk *talk)
+{
+    static const char *const rows[] = {ASK(WS SAMPLE V13 "Origin: http://A:80\r\n"),
+                                       ASK("Upgrade: x, WebSocket\r\n" SAMPLE V13)};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        janus_io io = talk_open(talk);
+        talk_put(io, rows[i]);
+        CHECK_STR(talk_until(talk, io, "\r\n\r\n"), ACCEPTED);
+        CHECK_EQ(janus_io_write(io, "\x88\x80\0\0\0", 6, NULL), JANUS_OK);
+        CHECK_STR(talk_rest(talk, io), "\x88"); /* and a zero */
+    }
+}
+
+TEST("a server accepts the handshake of RFC 6455")
+{
+    talk_run(&(struct talk){.handler = echo, .client = accept_handshakes});
+}
+
+static void believe_nothing(struct script *script, janus_http_client *caller)
+{
+    static const char *const protocols[] = {"echo", NULL};
+    static const struct {
+        janus_status status;
+        unsigned     answered;
+    } want[] = {{JANUS_UNAVAILABLE, 200},
+                {JANUS_UNAVAILABLE, 403},
+                {JANUS_INVALID, 0},
+                {JANUS_INVALID, 0},
+                {JANUS_INVALID, 0}};
+    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
+        char             url[URL_BYTES];
+        unsigned         answered = 0;
+        janus_websocket *socket = NULL;
+        CHECK_EQ(janus_websocket_connect(
+                     caller, ws_url(&script->at, "/", url),
+                     JANUS_WEBSOCKET_OPTIONS(.protocols = protocols, .out_status = &answered),
+                     &socket),
+                 want[i].status);
+        CHECK_EQ(answered, want[i].answered);
+        CHECK(socket == NULL);
+        janus_http_client_drop_idle(caller);
+        CHECK_EQ(look(caller).connection_count, 0);
+    }
+}
+
+TEST("a client refuses a server that has not read its key")
+{
+    struct script script = {
+        .answers = {ANSWERS(OK_ANSWER("ok", "2")),
+                    ANSWERS("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
+                    ANSWERS(ACCEPTED),
+                    ANSWERS("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
+                            "Upgrade: websocket\r\n\r\n"),
+                    ANSWERS("HTTP/1.1 101 Switching Protocols\r\n\r\n")},
+        .client = believe_nothing};
+    script_run(&script);
+}
+
+/* Sends numbers while another task reads. */
+static int64_t send_many(void *argument)
+{
+    janus_websocket *socket = argument;
+    for (uint32_t i = 0; i < 300; i++) {
+        CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_BINARY, &i, sizeof i), JANUS_OK);
+    }
+    return 0;
+}
+
+static void send_and_read(struct talk *talk)
+{
+    janus_status            status;
+    janus_websocket_message message;
+    client = client_with(NULL);
+    janus_websocket *socket = dial(talk, NULL);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, send_many, socket), JANUS_OK);
+        for (uint32_t i = 0; i < 300; i++) {
+            CHECK_EQ(janus_websocket_read(socket, &message), JANUS_OK);
+            CHECK_EQ(message.count, sizeof i);
+            CHECK(memcmp(message.bytes, &i, sizeof i) == 0);
+            janus_free(message.bytes);
+        }
+    }
+    CHECK_EQ(status, JANUS_OK);
+    janus_websocket_destroy(socket);
+    janus_http_client_destroy(client);
+}
+
+TEST("one task reads while another sends, and the order stays")
+{
+    talk_run(&(struct talk){.handler = echo, .client = send_and_read});
+}
+
+static void stay_long(struct talk *talk)
+{
+    client = client_with(NULL);
+    janus_websocket *socket = dial(talk, NULL);
+    for (int i = 0; i < (RIG_SLOW ? 2000 : 60000); i++) {
+        bounce(socket, JANUS_WEBSOCKET_KIND_TEXT, "again", 5);
+    }
+    janus_websocket_destroy(socket);
+    janus_http_client_destroy(client);
+}
+
+TEST("a socket carries more messages than one request could pay for")
+{
+    RIG_REAL("it takes long");
+    talk_run(&(struct talk){.handler = echo, .client = stay_long});
+}
+
+static void stop_while_open(struct talk *talk)
+{
+    janus_websocket_message message;
+    client = client_with(NULL);
+    janus_websocket *socket = dial(talk, NULL);
+    bounce(socket, JANUS_WEBSOCKET_KIND_TEXT, "here", 4);
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    uint64_t start = janus_now_ns();
+    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_CLOSED);
+    CHECK_EQ(janus_websocket_close_code(socket, NULL), 1001);
+    CHECK(janus_now_ns() - start < 5 * JANUS_SECONDS); /* the grace is 30 s */
+    janus_websocket_destroy(socket);
+    janus_http_client_destroy(client);
+}
+
+TEST("a graceful stop of the server closes its sockets")
+{
+    talk_run(&(struct talk){.handler = echo, .client = stop_while_open, .seed = 9});
+}
+
+static void be_silent(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    talk_put(io, ASK(WS SAMPLE V13));
+    CHECK_STR(talk_until(talk, io, "\r\n\r\n"), ACCEPTED);
+    char     frame[2];
+    uint64_t start = janus_now_ns();
+    CHECK_EQ(janus_io_read_full(io, frame, 2, NULL), JANUS_OK);
+    CHECK(memcmp(frame, "\x89\0", 2) == 0);
+    uint64_t pinged = janus_now_ns();
+    CHECK(pinged - start >= 29 * JANUS_SECONDS && pinged - start < 31 * JANUS_SECONDS);
+    CHECK_EQ(janus_io_write(io, "\x8a\x80\0\0\0", 6, NULL), JANUS_OK); /* a pong */
+    CHECK_EQ(janus_io_read_full(io, frame, 2, NULL), JANUS_OK);
+    CHECK(memcmp(frame, "\x89\0", 2) == 0);
+    pinged = janus_now_ns();
+    CHECK_EQ(janus_io_read_full(io, frame, 2, NULL), JANUS_OK); /* a close: we said nothing */
+    CHECK(memcmp(frame, "\x88\x02", 2) == 0);
+    uint64_t waited = janus_now_ns() - pinged;
+    CHECK(waited >= 9 * JANUS_SECONDS && waited < 11 * JANUS_SECONDS);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("a silent client gets a ping, and its socket ends if it does not answer")
+{
+    talk_run(&(struct talk){.handler = echo, .client = be_silent, .seed = 11});
+    CHECK_EQ(atomic_load(&ended), JANUS_DEADLINE);
+    CHECK_EQ(atomic_load(&ended_code), 1006);
+}
+
+static int64_t read_one(void *argument)
+{
+    janus_websocket_message message;
+    atomic_store(&ended, 1);
+    atomic_store(&ended_code, janus_websocket_read(argument, &message));
+    return 0;
+}
+
+static void cancel_a_read(struct talk *talk)
+{
+    janus_status status;
+    client = client_with(NULL);
+    janus_websocket *socket = dial(talk, NULL);
+    atomic_store(&ended, 0);
+    JANUS_NURSERY(n, status, .owner_apart = true)
+    {
+        CHECK_EQ(janus_spawn(n, read_one, socket), JANUS_OK);
+        CHECK(rig_wait(&ended));
+        CHECK_EQ(janus_nursery_cancel(n), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_CANCELLED);
+    CHECK_EQ(atomic_load(&ended_code), JANUS_CANCELLED);
+    bounce(socket, JANUS_WEBSOCKET_KIND_TEXT, "still here", 10);
+    janus_websocket_destroy(socket);
+    janus_http_client_destroy(client);
+}
+
+TEST("a read that is cancelled between two messages loses nothing")
+{
+    talk_run(&(struct talk){.handler = echo, .client = cancel_a_read});
+}
+
+/* Explored: sockets under faults of the network. */
+
+struct meeting {
+    janus_io           listener;
+    janus_address      at;
+    janus_http_client *client;
+};
+
+static int64_t meet_server(void *argument)
+{
+    struct meeting *meeting = argument;
+    janus_status    status = janus_http_serve(meeting->listener, echo, NULL,
+                                              JANUS_HTTP_OPTIONS(.grace_ns = JANUS_SECONDS));
+    return status > JANUS_OK ? -100 : 0;
+}
+
+/* What comes back was sent, and in the same order. */
+static int64_t meet_client(void *argument)
+{
+    struct meeting         *meeting = argument;
+    char                    url[URL_BYTES], text[32];
+    janus_websocket        *socket = NULL;
+    janus_websocket_message message;
+    if (janus_websocket_connect(meeting->client, ws_url(&meeting->at, "/", url), NULL, &socket) !=
+        JANUS_OK) {
+        return 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        int count = snprintf(text, sizeof text, "message %d", i);
+        if (janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, text, (size_t)count) !=
+            JANUS_OK) {
+            break;
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        int count = snprintf(text, sizeof text, "message %d", i);
+        if (janus_websocket_read(socket, &message) != JANUS_OK) break;
+        JANUS_EXPECT(message.count == (size_t)count);
+        JANUS_EXPECT(memcmp(message.bytes, text, (size_t)count) == 0);
+        janus_free(message.bytes);
+    }
+    janus_websocket_destroy(socket);
+    return 0;
+}
+
+static int64_t meet(void *argument)
+{
+    struct meeting meeting = {0};
+    janus_status   status;
+    (void)argument;
+    if (janus_address_parse("127.0.0.1:80", &meeting.at) != JANUS_OK) return -100;
+    status = janus_listen(&meeting.at, NULL, &meeting.listener);
+    if (status != JANUS_OK) return 0; /* a fault */
+    if (janus_http_client_create(NULL, &meeting.client) != JANUS_OK) return -101;
+    JANUS_NURSERY(n, status)
+    {
+        janus_status calls;
+        JANUS_EXPECT(janus_spawn(n, meet_server, &meeting) == JANUS_OK);
+        JANUS_NURSERY(clients, calls)
+        {
+            JANUS_EXPECT(janus_spawn(clients, meet_client, &meeting) == JANUS_OK);
+            JANUS_EXPECT(janus_spawn(clients, meet_client, &meeting) == JANUS_OK);
+        }
+        JANUS_EXPECT(calls == JANUS_OK);
+        janus_http_client_info info = JANUS_HTTP_CLIENT_INFO();
+        JANUS_EXPECT(janus_http_client_inspect(meeting.client, &info) == JANUS_OK);
+        JANUS_EXPECT(info.connection_count == 0);
+        JANUS_IGNORE(janus_io_close(meeting.listener));
+    }
+    return status == JANUS_OK ? 0 : -102;
+}
+
+TEST("explored with faults of the network, messages come back in order, or an error does")
+{
+    RIG_REAL("the explorer has its own seeds");
+    const char          *more = getenv("SCHEDULES");
+    uint64_t             schedules = more != NULL ? strtoull(more, NULL, 0) : RIG_SLOW ? 30 : 300;
+    janus_explore_result result = JANUS_EXPLORE_RESULT();
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = schedules, .quiet = true,
+                                                 .max_steps = 2000000, .stale_allowed = true,
+                                                 .faults = JANUS_FAULT_NETWORK, .faults_every = 40),
+                           meet, NULL, &result),
+             JANUS_OK);
+    CHECK_EQ(result.schedules, schedules);
+}
