@@ -191,6 +191,15 @@ static void salvage(struct jrt_http_connection *c, janus_status ended)
     if (jrt_http_flush_all(http) == JANUS_OK && !cut) c->then = JRT_HTTP_THEN_LEAVE;
 }
 
+/* The child has left the end of its answer to us. */
+static void settle(struct jrt_http_connection *c)
+{
+    struct janus_http *http = c->http;
+    jrt_http_answer_end(http, http->result);
+    jrt_http_log_request(http);
+    if (jrt_http_flush_all(http) == JANUS_OK && !http->failed) c->then = JRT_HTTP_THEN_LEAVE;
+}
+
 /* Gives an exhausted child another portion. It runs in the child. */
 static janus_verdict recharge(void *argument, const janus_exhausted *child, janus_budget *grant)
 {
@@ -285,6 +294,7 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
         status = start_child(c);
         janus_status ended = janus_nursery_end(&requests, NULL);
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
+        if (status == JANUS_OK && ended == JANUS_OK && http->active) settle(c);
     }
     if (status < JANUS_OK && status != JANUS_CANCELLED) excuse(c);
 }

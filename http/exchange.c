@@ -10,7 +10,6 @@
 #include "http/server.h"
 
 #include <janusrt/charge.h>
-#include <janusrt/dump.h>
 #include <janusrt/memory.h>
 
 janus_status jrt_http_fill(struct janus_http *http)
@@ -153,13 +152,6 @@ static uint64_t record_bytes(void)
     return janus_memory_inspect(&memory) == JANUS_OK ? memory.record_bytes : 0;
 }
 
-/* How many nurseries the task has open. */
-static uint32_t count_nurseries(void)
-{
-    janus_task_info info = JANUS_TASK_INFO();
-    return janus_task_inspect_current(&info) == JANUS_OK ? info.nurseries : 0;
-}
-
 /* Runs the handler with a time limit. False: it left a nursery open. */
 static bool run_limited(struct janus_http *http, int64_t *result)
 {
@@ -178,7 +170,7 @@ static bool run_limited(struct janus_http *http, int64_t *result)
     return status != JANUS_STATE;
 }
 
-/* Runs the handler, and ends its answer. False: it left a nursery open. */
+/* Runs the handler, and ends its answer. False: it may have left a nursery open. */
 static bool run_handler(struct janus_http *http)
 {
     int64_t result;
@@ -188,9 +180,12 @@ static bool run_handler(struct janus_http *http)
     } else {
         result = call_handler(http);
     }
-    /* Records are those of defers and of nurseries. */
-    http->littered = record_bytes() != http->records;
-    if (http->littered && count_nurseries() != http->nurseries) return false;
+    /* Records are those of defers and of nurseries. If there may be a nursery, little may be called
+     * here, so the connection's task ends the answer. */
+    uint64_t records = record_bytes();
+    http->littered = records != http->records;
+    http->result = result;
+    if (records >= http->records + sizeof(janus_nursery)) return false;
     jrt_http_answer_end(http, result);
     http->active = false;
     return true;
@@ -256,7 +251,6 @@ int64_t jrt_http_exchange(void *argument)
         if (status < JANUS_OK) return status;
     }
     janus_budget left = janus_budget_get_current();
-    http->nurseries = count_nurseries();
     http->records = record_bytes();
     http->memory = left.memory;
     left.memory = left.spawn_count = 0;
@@ -264,6 +258,7 @@ int64_t jrt_http_exchange(void *argument)
     bool whole = true;
     http->served = false;
     while (whole && next_head(http)) whole = serve(http);
-    if (supervised && !http->active) JANUS_IGNORE(janus_nursery_end(&shell, NULL));
+    /* STATE: the handler has left a nursery open, and the task panics when it returns. */
+    if (supervised) JANUS_IGNORE(janus_nursery_end(&shell, NULL));
     return 0;
 }

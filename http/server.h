@@ -177,6 +177,7 @@ struct janus_http {
     uint16_t status;
     uint64_t promised, sent; /* bytes of the body */
     size_t   lines_bytes;
+    int64_t  result;   /* of the handler, if the connection's task is to end the answer */
     uint64_t began_ns; /* with a log */
 
     /* The child. */
@@ -184,7 +185,6 @@ struct janus_http {
     janus_budget   share;           /* what it got */
     janus_budget   portion, given;  /* supervised: for each recharge, for this request so far */
     janus_nursery *nursery;         /* the child's own */
-    uint32_t       nurseries;       /* that the child has open between requests */
 
     struct jrt_http_rare *rare;  /* behind the buffers */
     char                 *large; /* the buffer for more than `small` holds */
