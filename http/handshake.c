@@ -107,14 +107,24 @@ static janus_status judge(struct janus_http *http, bool any_origin, struct jrt_h
     return JANUS_OK;
 }
 
+/* Whether the client offers this protocol, in just these letters. */
+static bool offers(const struct jrt_http_head *head, const char *bytes, struct jrt_http_text name)
+{
+    struct jrt_http_text field = JRT_HTTP_TEXT("sec-websocket-protocol");
+    for (int i = -1; (i = jrt_http_find(head, bytes, field, i + 1)) >= 0;) {
+        struct jrt_http_text list = jrt_http_text_of(bytes, head->fields[i].value), member;
+        while (jrt_http_list_next(&list, &member)) {
+            if (jrt_http_equal(member, name)) return true;
+        }
+    }
+    return false;
+}
+
 /* The first protocol of ours that the client offers. */
 static const char *choose_protocol(const struct janus_http *http, const char *const *ours)
 {
     for (size_t i = 0; ours != NULL && ours[i] != NULL; i++) {
-        if (jrt_http_has(&http->head, http->in + http->at, JRT_HTTP_TEXT("sec-websocket-protocol"),
-                         jrt_http_of(ours[i]))) {
-            return ours[i];
-        }
+        if (offers(&http->head, http->in + http->at, jrt_http_of(ours[i]))) return ours[i];
     }
     return "";
 }

@@ -247,7 +247,7 @@ TEST("a call to a port at which nobody listens is refused, and leaves no place")
     talk_run(&(struct talk){.handler = refuse_body, .client = call_nobody});
 }
 
-/* Explored: clients and a server, under faults of the network. */
+/* Explored: clients and a server, under all faults. */
 
 static int64_t count_up(janus_http *http, const janus_http_request *request)
 {
@@ -311,28 +311,28 @@ static int64_t meet(void *argument)
     if (status != JANUS_OK) return 0; /* a fault */
     if (janus_http_client_create(JANUS_HTTP_CLIENT_OPTIONS(.max_per_host = 2), &meeting.client) !=
         JANUS_OK) {
-        return -101;
+        return 0; /* a fault */
     }
     JANUS_NURSERY(n, status)
     {
         janus_status calls;
-        JANUS_EXPECT(janus_spawn(n, meet_server, &meeting) == JANUS_OK);
+        JANUS_IGNORE(janus_spawn(n, meet_server, &meeting));
         JANUS_NURSERY(clients, calls)
         {
             for (int i = 0; i < 3; i++) {
-                JANUS_EXPECT(janus_spawn(clients, meet_client, &meeting) == JANUS_OK);
+                JANUS_IGNORE(janus_spawn(clients, meet_client, &meeting));
             }
         }
-        JANUS_EXPECT(calls == JANUS_OK);
+        JANUS_IGNORE(calls); /* a fault */
         janus_http_client_info info = JANUS_HTTP_CLIENT_INFO();
-        JANUS_EXPECT(janus_http_client_inspect(meeting.client, &info) == JANUS_OK);
-        JANUS_EXPECT(info.connection_count == info.idle_count && info.idle_count <= 2);
+        if (janus_http_client_inspect(meeting.client, &info) == JANUS_OK)
+            JANUS_EXPECT(info.connection_count == info.idle_count && info.idle_count <= 2);
         JANUS_IGNORE(janus_io_close(meeting.listener));
     }
-    return status == JANUS_OK ? 0 : -102;
+    return 0;
 }
 
-TEST("explored with faults of the network, a call brings its own answer or an error")
+TEST("explored with all faults, a call brings its own answer or an error")
 {
     RIG_REAL("the explorer has its own seeds");
     const char          *more = getenv("SCHEDULES");
@@ -340,7 +340,7 @@ TEST("explored with faults of the network, a call brings its own answer or an er
     janus_explore_result result = JANUS_EXPLORE_RESULT();
     CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = schedules, .quiet = true,
                                                  .max_steps = 2000000, .stale_allowed = true,
-                                                 .faults = JANUS_FAULT_NETWORK, .faults_every = 40),
+                                                 .faults = JANUS_FAULT_ALL, .faults_every = 40),
                            meet, NULL, &result),
              JANUS_OK);
     CHECK_EQ(result.schedules, schedules);

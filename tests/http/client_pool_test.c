@@ -291,6 +291,45 @@ TEST("a call that is cancelled closes its connection")
     talk_run(&(struct talk){.handler = answer, .client = cancel_call});
 }
 
+static int64_t call_in_vain(void *argument)
+{
+    const struct crowd *crowd = argument;
+    char                url[URL_BYTES];
+    janus_http_reply   *reply = NULL;
+    atomic_store(&inside, 1);
+    atomic_store(&closed_status, janus_http_call(crowd->client, "GET",
+                                                 url_of(&crowd->talk->at, "/", url), NULL, &reply));
+    return 0;
+}
+
+static void cancel_waiting(struct talk *talk)
+{
+    struct crowd crowd = {talk, client_with(JANUS_HTTP_CLIENT_OPTIONS(.max_connections = 1)), "/"};
+    janus_http_reply *reply = NULL;
+    char              url[URL_BYTES];
+    janus_status      status;
+    CHECK_EQ(janus_http_call(crowd.client, "GET", url_of(&talk->at, "/big", url), NULL, &reply),
+             JANUS_OK);
+    atomic_store(&inside, 0);
+    JANUS_NURSERY(n, status, .owner_apart = true)
+    {
+        CHECK_EQ(janus_spawn(n, call_in_vain, &crowd), JANUS_OK);
+        CHECK(rig_wait(&inside));
+        CHECK_EQ(janus_nursery_cancel(n), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_CANCELLED);
+    CHECK_EQ(atomic_load(&closed_status), JANUS_CANCELLED);
+    CHECK_EQ(look(crowd.client).connection_count, 1);
+    janus_http_reply_destroy(reply);
+    call_for(crowd.client, &talk->at, "/", 200, "done");
+    janus_http_client_destroy(crowd.client);
+}
+
+TEST("a call that is cancelled while it waits for a connection takes none")
+{
+    talk_run(&(struct talk){.handler = answer, .client = cancel_waiting});
+}
+
 static int64_t forward(janus_http *http, const janus_http_request *request)
 {
     struct crowd *crowd = request->argument;

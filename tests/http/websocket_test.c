@@ -129,7 +129,7 @@ TEST("an end that has closed reads on until the other end has closed, too")
 
 static void agree(struct talk *talk)
 {
-    static const char *const some[] = {"other", "echo", NULL}, *const none[] = {"other", NULL},
+    static const char *const some[] = {"other", "echo", NULL}, *const none[] = {"ECHO", NULL},
                              *const wrong[] = {"a b", NULL};
     char             url[URL_BYTES];
     janus_websocket *socket = NULL;
@@ -389,7 +389,7 @@ TEST("a read that is cancelled between two messages loses nothing")
     talk_run(&(struct talk){.handler = echo, .client = cancel_a_read});
 }
 
-/* Explored: sockets under faults of the network. */
+/* Explored: sockets under all faults. */
 
 struct meeting {
     janus_io           listener;
@@ -441,27 +441,27 @@ static int64_t meet(void *argument)
     (void)argument;
     if (janus_address_parse("127.0.0.1:80", &meeting.at) != JANUS_OK) return -100;
     status = janus_listen(&meeting.at, NULL, &meeting.listener);
-    if (status != JANUS_OK) return 0; /* a fault */
-    if (janus_http_client_create(NULL, &meeting.client) != JANUS_OK) return -101;
+    if (status != JANUS_OK) return 0;                                          /* a fault */
+    if (janus_http_client_create(NULL, &meeting.client) != JANUS_OK) return 0; /* a fault */
     JANUS_NURSERY(n, status)
     {
         janus_status calls;
-        JANUS_EXPECT(janus_spawn(n, meet_server, &meeting) == JANUS_OK);
+        JANUS_IGNORE(janus_spawn(n, meet_server, &meeting));
         JANUS_NURSERY(clients, calls)
         {
-            JANUS_EXPECT(janus_spawn(clients, meet_client, &meeting) == JANUS_OK);
-            JANUS_EXPECT(janus_spawn(clients, meet_client, &meeting) == JANUS_OK);
+            JANUS_IGNORE(janus_spawn(clients, meet_client, &meeting));
+            JANUS_IGNORE(janus_spawn(clients, meet_client, &meeting));
         }
-        JANUS_EXPECT(calls == JANUS_OK);
+        JANUS_IGNORE(calls); /* a fault */
         janus_http_client_info info = JANUS_HTTP_CLIENT_INFO();
-        JANUS_EXPECT(janus_http_client_inspect(meeting.client, &info) == JANUS_OK);
-        JANUS_EXPECT(info.connection_count == 0);
+        if (janus_http_client_inspect(meeting.client, &info) == JANUS_OK)
+            JANUS_EXPECT(info.connection_count == info.idle_count);
         JANUS_IGNORE(janus_io_close(meeting.listener));
     }
-    return status == JANUS_OK ? 0 : -102;
+    return 0;
 }
 
-TEST("explored with faults of the network, messages come back in order, or an error does")
+TEST("explored with all faults, messages come back in order, or an error does")
 {
     RIG_REAL("the explorer has its own seeds");
     const char          *more = getenv("SCHEDULES");
@@ -469,7 +469,7 @@ TEST("explored with faults of the network, messages come back in order, or an er
     janus_explore_result result = JANUS_EXPLORE_RESULT();
     CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = schedules, .quiet = true,
                                                  .max_steps = 2000000, .stale_allowed = true,
-                                                 .faults = JANUS_FAULT_NETWORK, .faults_every = 40),
+                                                 .faults = JANUS_FAULT_ALL, .faults_every = 40),
                            meet, NULL, &result),
              JANUS_OK);
     CHECK_EQ(result.schedules, schedules);
