@@ -78,7 +78,7 @@ static int64_t misbehave(janus_http *http, const janus_http_request *request)
         CHECK_EQ(janus_http_answer(http, 200, NULL, "left", 4), JANUS_OK);
         leave_open(); /* nothing is called after it */
         return 0;
-    case 'D': /* leaves so many defers that they could be a nursery */
+    case 'D': /* leaves a hundred defers, which could be a nursery */
         for (int i = 0; i < 100; i++) CHECK_EQ(janus_defer(count_defer, NULL), JANUS_OK);
         return janus_http_answer(http, 200, NULL, "many", 4);
     case 'd': /* leaves a defer and a block */
