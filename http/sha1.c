@@ -62,7 +62,9 @@ size_t jrt_http_base64(const void *bytes, size_t count, char *out)
         if (here > 1) group |= (uint32_t)at[i + 1] << 8;
         if (here > 2) group |= at[i + 2];
         for (size_t j = 0; j < 4; j++) {
-            out[written++] = j <= here ? letters[group >> (18 - 6 * j) & 63] : '=';
+            out[written] = '=';
+            if (j <= here) out[written] = letters[group >> (18 - 6 * j) & 63];
+            written++;
         }
     }
     return written;

@@ -255,13 +255,13 @@ static janus_status make_room(janus_websocket *socket, struct block *block, size
 {
     char  *anew = NULL;
     size_t least = block->count + more + 1, room = block->room * 2;
-    if (block->room >= least) return JANUS_OK;
+    if (block->bytes != NULL && block->room >= least) return JANUS_OK;
     if (room < BLOCK_FIRST_BYTES) room = BLOCK_FIRST_BYTES;
     if (room > socket->frames.bytes + 1) room = (size_t)socket->frames.bytes + 1; /* so far */
     if (room < least) room = least;
     janus_status status = jrt_http_alloc(room, (void **)&anew);
     if (status != JANUS_OK) return status;
-    if (block->count > 0) memcpy(anew, block->bytes, block->count);
+    if (block->bytes != NULL) memcpy(anew, block->bytes, block->count);
     janus_free(block->bytes);
     block->bytes = anew;
     block->room = room;

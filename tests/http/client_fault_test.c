@@ -75,6 +75,20 @@ TEST("a request is sent twice at most, and not again after the first byte of an 
     CHECK_EQ(atomic_load(&script.connections), 2);
 }
 
+static void repeat_none(struct script *script, janus_http_client *client)
+{
+    CHECK_EQ(call_once(script, client, "GET", NULL), JANUS_RESET);
+    CHECK_EQ(look(client).repeats, 0);
+    CHECK_EQ(look(client).connects, 1);
+}
+
+TEST("a call on a fresh connection is not repeated")
+{
+    struct script script = {.answers = {ANSWERS(""), ANSWERS(OK_ANSWER("ok", "2"))},
+                            .client = repeat_none};
+    script_run(&script);
+}
+
 static void cut_off(struct script *script, janus_http_client *client)
 {
     for (int i = 0; i < 4; i++) {
@@ -132,9 +146,28 @@ static void too_much(struct script *script, janus_http_client *client)
 TEST("a connection on which the server says more than its answer is not used again")
 {
     RIG_REAL("the simulated network may bring the rest later");
-    struct script script = {.answers = {ANSWERS(OK_ANSWER("ok", "2") OK_ANSWER("no", "2")),
-                                        ANSWERS(OK_ANSWER("ok", "2"))},
-                            .client = too_much};
+    struct script script = {
+        .answers = {ANSWERS(OK_ANSWER("ok", "2") OK_ANSWER("no", "2"), OK_ANSWER("no", "2")),
+                    ANSWERS(OK_ANSWER("ok", "2"))},
+        .client = too_much};
+    script_run(&script);
+}
+
+static void never_begin(struct script *script, janus_http_client *client)
+{
+    CHECK_EQ(call_once(script, client, "GET", NULL), JANUS_OK);
+    CHECK_EQ(call_once(script, client, "GET", NULL), JANUS_INVALID);
+    CHECK_EQ(look(client).connection_count, 0);
+}
+
+#define INTERIM "HTTP/1.1 100 Continue\r\n\r\n"
+#define INTERIM_8 INTERIM INTERIM INTERIM INTERIM INTERIM INTERIM INTERIM INTERIM
+
+TEST("a server that sends interim answers for ever is refused")
+{
+    struct script script = {.answers = {ANSWERS(INTERIM_8 INTERIM_8 OK_ANSWER("ok", "2"),
+                                                INTERIM_8 INTERIM_8 INTERIM OK_ANSWER("ok", "2"))},
+                            .client = never_begin};
     script_run(&script);
 }
 

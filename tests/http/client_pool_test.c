@@ -162,6 +162,29 @@ TEST("a kept connection that the server has closed is replaced before the reques
     talk_run(&(struct talk){.handler = answer, .client = notice_close, .seed = 6});
 }
 
+static void change_hosts(struct talk *talk)
+{
+    janus_http_client *client =
+        client_with(JANUS_HTTP_CLIENT_OPTIONS(.max_connections = 1, .refuses = true));
+    for (int i = 0; i < 3; i++) {
+        char              url[URL_BYTES];
+        janus_http_reply *reply = NULL;
+        call_for(client, &talk->at, "/", 200, "done");
+        CHECK_EQ(look(client).connection_count, 1);
+        (void)snprintf(url, sizeof url, "http://localhost:%u/", (unsigned)talk->at.port);
+        CHECK_EQ(janus_http_call(client, "HEAD", url, NULL, &reply), JANUS_OK);
+        janus_http_reply_destroy(reply);
+        CHECK_EQ(look(client).connection_count, 1);
+    }
+    CHECK_EQ(look(client).connects, 6);
+    janus_http_client_destroy(client);
+}
+
+TEST("at the limit of all connections an idle one of another host makes room")
+{
+    talk_run(&(struct talk){.handler = answer, .client = change_hosts});
+}
+
 static int64_t call_and_panic(void *argument)
 {
     const struct crowd *crowd = argument;

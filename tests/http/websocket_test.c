@@ -1,70 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* WebSocket: handshakes, messages both ways, the close, pings, faults of the network. */
-#include "caller.h"
+/* WebSocket: messages both ways, the close, pings, slow ends, faults. */
+#include "socket.h"
 
 #include <janusrt/explore.h>
-#include <janusrt/websocket.h>
-
-static const char *ws_url(const janus_address *at, const char *path, char url[URL_BYTES])
-{
-    (void)snprintf(url, URL_BYTES, "ws://127.0.0.1:%u%s", (unsigned)at->port, path);
-    return url;
-}
-
-static atomic_int ended, ended_code;
-
-/* Sends back all that comes. */
-static int64_t echo(janus_http *http, const janus_http_request *request)
-{
-    static const char *const protocols[] = {"best", "echo", NULL};
-    janus_websocket         *socket = NULL;
-    janus_websocket_message  message;
-    bool                     any = talk_is(request->path, "/any");
-    janus_status             status = janus_websocket_accept(
-        http, JANUS_WEBSOCKET_OPTIONS(.protocols = protocols, .any_origin = any), &socket);
-    if (status != JANUS_OK) return 0;
-    CHECK_EQ(janus_websocket_accept(http, NULL, &socket), JANUS_STATE);
-    while ((status = janus_websocket_read(socket, &message)) == JANUS_OK) {
-        if (message.count == 4 && memcmp(message.bytes, "quit", 4) == 0) {
-            janus_free(message.bytes);
-            CHECK_EQ(janus_websocket_close(socket, 4000, "as you like"), JANUS_OK);
-            CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, "x", 1), JANUS_CLOSED);
-            continue;
-        }
-        status = janus_websocket_send(socket, message.kind, message.bytes, message.count);
-        janus_free(message.bytes);
-        if (status != JANUS_OK) break;
-    }
-    atomic_store(&ended, status);
-    atomic_store(&ended_code, (int)janus_websocket_close_code(socket, NULL));
-    janus_websocket_destroy(socket);
-    return 0;
-}
-
-static janus_http_client *client;
-
-static janus_websocket *dial(struct talk *talk, const janus_websocket_options *options)
-{
-    char             url[URL_BYTES];
-    janus_websocket *socket = NULL;
-    CHECK_EQ(janus_websocket_connect(client, ws_url(&talk->at, "/", url), options, &socket),
-             JANUS_OK);
-    return socket;
-}
-
-/* Sends a message, and expects it back. */
-static void bounce(janus_websocket *socket, janus_websocket_kind kind, const char *bytes,
-                   size_t count)
-{
-    janus_websocket_message message;
-    CHECK_EQ(janus_websocket_send(socket, kind, bytes, count), JANUS_OK);
-    CHECK_EQ(janus_websocket_read(socket, &message), JANUS_OK);
-    CHECK_EQ(message.kind, kind);
-    CHECK_EQ(message.count, count);
-    CHECK(memcmp(message.bytes, bytes, count) == 0);
-    CHECK_EQ(message.bytes[count], '\0');
-    janus_free(message.bytes);
-}
 
 static void talk_both_ways(struct talk *talk)
 {
@@ -127,132 +65,48 @@ TEST("an end that has closed reads on until the other end has closed, too")
     CHECK_EQ(atomic_load(&ended_code), 1000);
 }
 
-static void agree(struct talk *talk)
+/* Sends more than the network holds. */
+static int64_t send_much(janus_http *http, const janus_http_request *request)
 {
-    static const char *const some[] = {"other", "echo", NULL}, *const none[] = {"ECHO", NULL},
-                             *const wrong[] = {"a b", NULL};
-    char             url[URL_BYTES];
+    static char      much[1 << 20];
     janus_websocket *socket = NULL;
-    client = client_with(NULL);
-    socket = dial(talk, JANUS_WEBSOCKET_OPTIONS(.protocols = some));
-    CHECK_STR(janus_websocket_protocol(socket), "echo");
+    (void)request;
+    janus_status status =
+        janus_websocket_accept(http, JANUS_WEBSOCKET_OPTIONS(.write_ns = JANUS_SECONDS), &socket);
+    if (status != JANUS_OK) return 0;
+    status = janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_BINARY, much, sizeof much);
+    atomic_store(&ended, status);
     janus_websocket_destroy(socket);
-    socket = dial(talk, JANUS_WEBSOCKET_OPTIONS(.protocols = none));
-    CHECK_STR(janus_websocket_protocol(socket), "");
-    janus_websocket_destroy(socket);
-    socket = NULL;
-    CHECK_EQ(janus_websocket_connect(client, ws_url(&talk->at, "/", url),
-                                     JANUS_WEBSOCKET_OPTIONS(.protocols = wrong), &socket),
-             JANUS_INVALID);
-    CHECK_EQ(janus_websocket_connect(client, url_of(&talk->at, "/", url), NULL, &socket),
-             JANUS_UNAVAILABLE);
-    CHECK(socket == NULL);
-    janus_http_client_destroy(client);
+    return 0;
 }
 
-TEST("both ends agree on a protocol that both speak, or on none")
+static void read_slowly(struct talk *talk)
 {
-    talk_run(&(struct talk){.handler = echo, .client = agree});
-}
-
-#define ASK(rest) "GET / HTTP/1.1\r\nHost: a:80\r\nConnection: Upgrade, x\r\n" rest "\r\n"
-#define SAMPLE "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-#define V13 "Sec-WebSocket-Version: 13\r\n"
-#define WS "Upgrade: websocket\r\n"
-
-static void refuse_handshakes(struct talk *talk)
-{
-    static const struct {
-        const char *request, *answer;
-    } rows[] = {
-        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 426 "},
-        {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, close\r\nContent-Length: 0\r\n" WS
-             SAMPLE V13 "\r\n",
-         "HTTP/1.1 426 "},
-        {ASK("Connection: close\r\nUpgrade: h2c\r\n" SAMPLE V13), "HTTP/1.1 426 "},
-        {ASK("Connection: close\r\n" WS SAMPLE), "HTTP/1.1 426 "},
-        {ASK("Connection: close\r\n" WS SAMPLE "Sec-WebSocket-Version: 8\r\n"), "HTTP/1.1 426 "},
-        {ASK("Connection: close\r\n" WS V13), "HTTP/1.1 400 "},
-        {ASK("Connection: close\r\n" WS SAMPLE SAMPLE V13), "HTTP/1.1 400 "},
-        {ASK("Connection: close\r\n" WS "Sec-WebSocket-Key: dGhlIHNhbXBsZQ==\r\n" V13),
-         "HTTP/1.1 400 "},
-        {ASK("Connection: close\r\n" WS SAMPLE V13 "Origin: http://b\r\n"), "HTTP/1.1 403 "},
-        {ASK("Connection: close\r\n" WS SAMPLE V13 "Origin: null\r\n"), "HTTP/1.1 403 "},
-        {ASK("Connection: close\r\n" WS SAMPLE V13 "Origin: http://a:81\r\n"), "HTTP/1.1 403 "},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const char *text = talk_ask(talk, rows[i].request);
-        CHECK_EQ(strncmp(text, rows[i].answer, strlen(rows[i].answer)), 0);
-        CHECK(strstr(text, "HTTP/1.1 101") == NULL);
+    size_t   got = 0, have = 0;
+    janus_io io = talk_open(talk);
+    talk_put(io, ASK(WS SAMPLE V13));
+    while (have < 1 << 20) { /* a part of the frame each 300 ms */
+        CHECK_EQ(janus_sleep(300 * JANUS_MS), JANUS_OK);
+        CHECK_EQ(janus_io_read(io, talk->text, sizeof talk->text, &got), JANUS_OK);
+        have += got;
     }
-    CHECK(strstr(talk_ask(talk, rows[4].request), "Sec-WebSocket-Version: 13\r\n") != NULL);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
 }
 
-TEST("a server refuses handshakes that are wrong, and pages of other sites")
+static void read_nothing(struct talk *talk)
 {
-    talk_run(&(struct talk){.handler = echo, .client = refuse_handshakes});
+    janus_io io = talk_open(talk);
+    talk_put(io, ASK(WS SAMPLE V13));
+    CHECK_EQ(janus_sleep(10 * JANUS_SECONDS), JANUS_OK);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
 }
 
-#define ACCEPTED                                                                                   \
-    "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"            \
-    "Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
-
-static void accept_handshakes(struct talk *talk)
+TEST("an end that reads slowly gets its message, and an end that reads nothing loses the socket")
 {
-    static const char *const rows[] = {ASK(WS SAMPLE V13 "Origin: http://A:80\r\n"),
-                                       ASK("Upgrade: x, WebSocket\r\n" SAMPLE V13)};
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        janus_io io = talk_open(talk);
-        talk_put(io, rows[i]);
-        CHECK_STR(talk_until(talk, io, "\r\n\r\n"), ACCEPTED);
-        CHECK_EQ(janus_io_write(io, "\x88\x80\0\0\0", 6, NULL), JANUS_OK);
-        CHECK_STR(talk_rest(talk, io), "\x88"); /* and a zero */
-    }
-}
-
-TEST("a server accepts the handshake of RFC 6455")
-{
-    talk_run(&(struct talk){.handler = echo, .client = accept_handshakes});
-}
-
-static void believe_nothing(struct script *script, janus_http_client *caller)
-{
-    static const char *const protocols[] = {"echo", NULL};
-    static const struct {
-        janus_status status;
-        unsigned     answered;
-    } want[] = {{JANUS_UNAVAILABLE, 200},
-                {JANUS_UNAVAILABLE, 403},
-                {JANUS_INVALID, 0},
-                {JANUS_INVALID, 0},
-                {JANUS_INVALID, 0}};
-    for (size_t i = 0; i < sizeof want / sizeof want[0]; i++) {
-        char             url[URL_BYTES];
-        unsigned         answered = 0;
-        janus_websocket *socket = NULL;
-        CHECK_EQ(janus_websocket_connect(
-                     caller, ws_url(&script->at, "/", url),
-                     JANUS_WEBSOCKET_OPTIONS(.protocols = protocols, .out_status = &answered),
-                     &socket),
-                 want[i].status);
-        CHECK_EQ(answered, want[i].answered);
-        CHECK(socket == NULL);
-        janus_http_client_drop_idle(caller);
-        CHECK_EQ(look(caller).connection_count, 0);
-    }
-}
-
-TEST("a client refuses a server that has not read its key")
-{
-    struct script script = {
-        .answers = {ANSWERS(OK_ANSWER("ok", "2")),
-                    ANSWERS("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
-                    ANSWERS(ACCEPTED),
-                    ANSWERS("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\n"
-                            "Upgrade: websocket\r\n\r\n"),
-                    ANSWERS("HTTP/1.1 101 Switching Protocols\r\n\r\n")},
-        .client = believe_nothing};
-    script_run(&script);
+    talk_run(&(struct talk){.handler = send_much, .client = read_slowly, .seed = 4});
+    CHECK_EQ(atomic_load(&ended), JANUS_OK);
+    talk_run(&(struct talk){.handler = send_much, .client = read_nothing, .seed = 4});
+    CHECK_EQ(atomic_load(&ended), JANUS_DEADLINE);
 }
 
 /* Sends numbers while another task reads. */
