@@ -157,13 +157,13 @@ static int64_t accept_and_add(void *argument)
     return 0;
 }
 
+#define ECHO_LINE "Sec-WebSocket-Protocol: echo\r\n"
+
 static int64_t meet_liars(void *argument)
 {
     static const char *const protocols[] = {"echo", NULL};
-    static const char *const lies[] = {"", "Sec-WebSocket-Protocol: echo\r\n",
-                                       "Sec-WebSocket-Protocol: other\r\n",
-                                       "Sec-WebSocket-Protocol: echo\r\nSec-WebSocket-Protocol: "
-                                       "echo\r\n",
+    static const char *const lies[] = {"", ECHO_LINE, "Sec-WebSocket-Protocol: other\r\n",
+                                       (ECHO_LINE ECHO_LINE),
                                        "Sec-WebSocket-Extensions: permessage-deflate\r\n"};
     struct liar              liar;
     (void)argument;
