@@ -17,6 +17,7 @@
 
 #include "base/options.h"
 #include "means/call.h"
+#include "plat/address.h"
 #include "plat/name.h"
 #include "plat/net_unix.h"
 #include "work/work.h"
@@ -355,7 +356,7 @@ janus_status janus_io_inspect(janus_io handle, janus_io_info *out)
     info.write_deadline = jrt_load_relaxed(&io->deadlines[1]);          /* relaxed: as above. */
     memcpy(info.name, io->cold->name, sizeof info.name);
     if (io->socket && jrt_net()->peer(io->fd, &peer) == 0 && peer.family != JANUS_FAMILY_NONE) {
-        (void)janus_address_text(&peer, info.peer, sizeof info.peer);
+        (void)jrt_address_text(&peer, info.peer, sizeof info.peer);
     }
     jrt_io_leave(io, 0);
     jrt_struct_give(out, &info);

@@ -22,6 +22,7 @@
 
 #include "io/io.h"
 #include "means/call.h"
+#include "plat/address.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -192,7 +193,7 @@ static bool is_numeric(const char *host, const char *service, janus_address *out
     if (!six && (host[0] < '0' || host[0] > '9')) return false;
     (void)snprintf(text, sizeof text, six ? "[%s]:%s" : "%s:%s", host,
                    service != NULL ? service : "0");
-    return janus_address_parse(text, out) == JANUS_OK;
+    return jrt_address_parse(text, out) == JANUS_OK;
 }
 
 static void run_in_world(void *argument)

@@ -75,6 +75,12 @@ CALL(datagrams, janus_io made; if (janus_datagram_open(NULL, JANUS_FAMILY_IPV4, 
 CALL(datagram_send_receive, size_t got;
      if (janus_datagram_send(t->datagram, "x", 1, &t->datagram_at) ==
          JANUS_OK)(void) !janus_datagram_receive(t->datagram, t->bytes, 1, &got, NULL, NULL))
+CALL(address_parse, janus_address at; (void)!janus_address_parse("[fe80::1%nowhere]:80", &at))
+CALL(address_text, char text[JANUS_ADDRESS_TEXT_BYTES]; (void)
+         janus_address_text(&(janus_address){.family = JANUS_FAMILY_IPV6,
+                                             .count = 16,
+                                             .bytes = {32, 1, 13, 184, 18, 52, 86, 120, 154, 188}},
+                            text, sizeof text))
 CALL(io_addresses, janus_address out; (void)!janus_io_local(t->listener, &out);
      (void)!janus_io_peer(t->pair[0], &out))
 CALL(io_credentials, janus_credentials who; (void)!janus_io_credentials(t->pair[0], &who))
@@ -146,6 +152,8 @@ static const struct repeat_call calls[] = {
     ROW(connect_name_refused),
     ROW(datagrams),
     ROW(datagram_send_receive),
+    ROW(address_parse),
+    ROW(address_text),
     ROW(io_addresses),
     ROW(io_credentials),
     ROW(io_pass),
