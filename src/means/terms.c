@@ -109,6 +109,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->task_budget = outer->task_budget;
     terms->account = outer->account;
     terms->exhaustion = outer->exhaustion;
+    terms->draws_none = outer->draws_none;
     terms->backend = outer->backend;
     terms->on_exhausted = outer->on_exhausted;
     terms->argument = outer->argument;
@@ -417,6 +418,13 @@ static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *schedu
     return status;
 }
 
+/* Whether the supervisor of a pool would not be asked. END asks nobody, as AUTO. */
+static bool asks_less(janus_exhaustion policy, unsigned around)
+{
+    unsigned asks = policy == JANUS_EXHAUSTION_END ? JANUS_EXHAUSTION_AUTO : (unsigned)policy;
+    return asks < (around == JANUS_EXHAUSTION_END ? JANUS_EXHAUSTION_AUTO : around);
+}
+
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
                             const janus_nursery_options *options, bool cancelled)
 {
@@ -424,9 +432,12 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     janus_status    status = bind_all(terms, n->scheduler, &caps);
     if (status != JANUS_OK) return status;
     bool shares_pool = terms->account != NULL && options->budget == NULL;
-    if (options->exhaustion != 0 && options->exhaustion < terms->exhaustion && shares_pool) {
-        return JANUS_CAP_WIDENS; /* the supervisor of the pool would not be asked */
+    bool ends = options->exhaustion == JANUS_EXHAUSTION_END;
+    if (options->exhaustion != 0 && asks_less(options->exhaustion, terms->exhaustion)) {
+        if (shares_pool && !ends) return JANUS_CAP_WIDENS;
+        terms->draws_none |= shares_pool;
     }
+    terms->draws_none &= shares_pool;
     if (options->exhaustion != 0) {
         terms->exhaustion = (uint8_t)options->exhaustion;
         terms->on_exhausted = NULL;

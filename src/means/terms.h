@@ -47,6 +47,8 @@ struct jrt_terms {
     struct jrt_pool_account   own;         /* the account, if owns_account */
     bool                      owns_account;
     uint8_t                   exhaustion;   /* janus_exhaustion */
+    bool                      draws_none;   /* END does not ask the pool's supervisor, so it gets
+                                               nothing from the pool */
     uint8_t                   backend;      /* janus_backend */
     uint32_t                  max_threads;  /* live children with their own thread; 0: no limit */
     _Atomic(uint32_t)         threads;      /* with max_threads or a pool: threads here and below */

@@ -368,8 +368,9 @@ static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_compo
                      uint64_t needs)
 {
     bool hard = task->purse != NULL && task->purse->hard;
+    bool draws = task->nursery->terms == NULL || !task->nursery->terms->draws_none;
     if (policy != JANUS_EXHAUSTION_AUTO && policy != JANUS_EXHAUSTION_END) return false;
-    if (hard ? draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
+    if (hard ? draws && draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
     return help_itself(task, lacks, needs);
 }
 
