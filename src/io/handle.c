@@ -42,8 +42,6 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
         jrt_store_relaxed(&ready->let_go[way], 0u);                         /* relaxed: as above. */
         jrt_store_relaxed(&io->deadlines[way], JRT_NEVER);                  /* relaxed: as above. */
         jrt_store_relaxed(&io->bytes[way], (uint64_t)0);                    /* relaxed: as above. */
-        jrt_store_relaxed(&io->alarms[way].rings, JRT_NEVER);               /* relaxed: as above. */
-        io->alarms[way].alarm = (struct jrt_alarm){.subject = io};
         io->drained[way] = JRT_IO_UNKNOWN;
     }
     jrt_store_relaxed(&ready->seen, 0u); /* relaxed: as above. */
@@ -67,16 +65,21 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
                          janus_io *out)
 {
     struct jrt_io      *io = NULL;
-    struct jrt_io_cold *cold = jrt_calloc(1, sizeof *cold);
+    size_t              name_bytes = plan->name != NULL ? sizeof((janus_io_info *)NULL)->name : 0;
+    struct jrt_io_cold *cold = jrt_calloc(1, sizeof *cold + name_bytes);
     janus_status        status = cold != NULL ? jrt_io_place_take(&io) : JANUS_NO_MEMORY;
     if (status != JANUS_OK) {
         free(cold);
         jrt_handle_closed(toll);
         return status;
     }
-    pthread_mutex_init(&cold->lock, NULL);
     cold->toll = *toll;
-    if (plan->name != NULL) (void)jrt_name_copy(cold->name, sizeof cold->name, plan->name);
+    cold->name = "";
+    if (plan->name != NULL) {
+        char *name = (char *)(cold + 1);
+        (void)jrt_name_copy(name, name_bytes, plan->name);
+        cold->name = name;
+    }
     io->cold = cold;
     fill(io, plan);
     cold->may = plan->may != 0 ? plan->may : jrt_dir_may(jrt_io_first_rights(io));
@@ -99,6 +102,41 @@ void jrt_io_classify(struct jrt_io_plan *plan)
                    plan->kind == JANUS_IO_KIND_DATAGRAM;
     plan->helped = !plan->socket && plan->kind != JANUS_IO_KIND_PIPE; /* [file-polled] */
     plan->local = plan->socket && jrt_unix_is(plan->fd);
+}
+
+/*
+ * [io-lock]  The lock of a handle is a word, because a handle that idles has little else. 0 means
+ *   free, 1 held, 2 held while somebody may sleep. In a world, as with every lock, a part that
+ *   finds it taken lets its holder run.
+ */
+static bool try_lock(struct jrt_io_cold *cold)
+{
+    uint32_t none = 0;
+    return jrt_cas_acquire(&cold->lock, &none, 1u); /* acquire: what the last holder did. */
+}
+
+void jrt_io_lock(struct jrt_io_cold *cold)
+{
+    struct jrt_world *world = jrt_world_now();
+    if (!try_lock(cold)) {
+        if (world != NULL) {
+            while (!try_lock(cold)) world->pass(world);
+        } else {
+            /* acquire: as above. */
+            while (jrt_exchange_acquire(&cold->lock, 2u) != 0) {
+                (void)jrt_futex_wait_until(&cold->lock, 2, JRT_NEVER);
+            }
+        }
+    }
+    if (JRT_DEBUG) jrt_locks_count(1);
+}
+
+void jrt_io_unlock(struct jrt_io_cold *cold)
+{
+    if (JRT_DEBUG) jrt_locks_count(-1);
+    uint32_t held = jrt_exchange_release(&cold->lock, 0u); /* release: what this holder did. */
+    jrt_debug_invariant("io-lock", held != 0);
+    if (held == 2) jrt_futex_wake(&cold->lock, 1);
 }
 
 /* Using. */
@@ -154,7 +192,7 @@ void jrt_io_left(struct jrt_io *io)
     io->cold = NULL;
     jrt_io_place_give(io);
     jrt_handle_closed(&cold->toll);
-    pthread_mutex_destroy(&cold->lock);
+    free(jrt_load_relaxed(&cold->alarms)); /* relaxed: nobody else is left. */
     free(cold);
 }
 
@@ -220,11 +258,11 @@ static void end_by_name(const uint64_t name[2])
         jrt_io_leave_home_by_name(handle); /* another thread closes it */
         return;
     }
-    jrt_lock(&io->cold->lock);
+    jrt_io_lock(io->cold);
     bool owned = jrt_handle_is_owned(&io->cold->toll);
     bool ends = !owned && begin_closing(io);
     if (!owned) jrt_io_leave_home(io);
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     if (ends) {
         jrt_ready_tell(&io->ready, JRT_READY_READ);
         jrt_ready_tell(&io->ready, JRT_READY_WRITE);
@@ -287,14 +325,14 @@ janus_status janus_io_take(janus_io handle)
     if (worker == NULL) return JANUS_STATE;
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
-    jrt_lock(&io->cold->lock);
+    jrt_io_lock(io->cold);
     bool moves = jrt_io_home(io) != worker->scheduler; /* under the lock: others may take it, too */
     if (moves) jrt_io_leave_home(io);                  /* if the move fails, alarms are in frames */
     status = jrt_handle_move(&io->cold->toll);
     if (status == JANUS_OK && moves && worker->seat == NULL) {
         jrt_io_set_home(io, worker->scheduler);
     }
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     if (moves) { /* tasks that wait there may have lost their alarm, and look again, [io-lazy] */
         jrt_fence_seq_cst(); /* seq_cst: the alarm is written before the word is read. */
         jrt_ready_kick(&io->ready, JRT_READY_READ);
@@ -354,7 +392,7 @@ janus_status janus_io_inspect(janus_io handle, janus_io_info *out)
     info.written_bytes = jrt_load_relaxed(&io->bytes[JRT_READY_WRITE]); /* relaxed: as above. */
     info.read_deadline = jrt_load_relaxed(&io->deadlines[0]);           /* relaxed: as above. */
     info.write_deadline = jrt_load_relaxed(&io->deadlines[1]);          /* relaxed: as above. */
-    memcpy(info.name, io->cold->name, sizeof info.name);
+    jrt_name_again(info.name, sizeof info.name, io->cold->name);
     if (io->socket && jrt_net()->peer(io->fd, &peer) == 0 && peer.family != JANUS_FAMILY_NONE) {
         (void)jrt_address_text(&peer, info.peer, sizeof info.peer);
     }

@@ -39,24 +39,31 @@ struct jrt_io_turn {
     struct jrt_io_turn *next;
 };
 
-/* What only opening, closing, inspecting and taking turns need. */
-struct jrt_io_cold {
-    struct jrt_handle_toll toll;                  /* what counts it and pays for it */
-    pthread_mutex_t        lock;                  /* guards the turns, and moving the toll */
-    struct jrt_io_turn    *turns[JRT_READY_WAYS]; /* oldest first */
-    bool                   taken[JRT_READY_WAYS]; /* somebody has the turn */
-    uint32_t               may;                   /* of a directory, [dir-may] */
-    struct jrt_process    *process;               /* owned, [process-held]; NULL: none */
-    bool                   detached;              /* the process outlives the handle */
-    char                   name[32];
-};
-
 /* A deadline's timer, kept armed across waits; [io-lazy]. */
 struct jrt_io_alarm {
     struct jrt_alarm  alarm; /* first; the timers' lock */
     _Atomic(uint64_t) rings; /* when; JRT_NEVER: it is not armed */
 };
 
+/* Those of a handle. */
+struct jrt_io_alarms {
+    struct jrt_io_alarm of[JRT_READY_WAYS];
+};
+
+/* What only opening, closing, inspecting, deadlines and taking turns need. */
+struct jrt_io_cold {
+    struct jrt_handle_toll          toll; /* what counts it and pays for it */
+    _Atomic(uint32_t)               lock; /* guards the turns, and moving the toll; [io-lock] */
+    uint32_t                        may;  /* of a directory, [dir-may] */
+    struct jrt_io_turn             *turns[JRT_READY_WAYS]; /* oldest first */
+    bool                            taken[JRT_READY_WAYS]; /* somebody has the turn */
+    bool                            detached;              /* the process outlives the handle */
+    struct jrt_process             *process;               /* owned, [process-held]; NULL: none */
+    const char                     *name;                  /* in the same block, or "" */
+    _Atomic(struct jrt_io_alarms *) alarms; /* owned; NULL: no deadline yet, [io-home] */
+};
+
+/* Two cache lines. A transfer needs all but `home`, `serial` and `cold`. */
 struct jrt_io {
     struct jrt_ready  ready; /* first, [ready-tag] */
     _Atomic(uint64_t) key;   /* of all its rights; 0: no handle lives here, [io-key] */
@@ -64,24 +71,31 @@ struct jrt_io {
     int               fd;
     uint8_t           kind;                    /* janus_io_kind */
     _Atomic(uint8_t)  rights;                  /* of the first handle */
-    bool              socket;                  /* recv and send, not read and write */
+    uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
     bool              borrowed;                /* closing leaves the descriptor open */
     bool              shared;                  /* others may have it open */
-    uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
-    bool              helped;                  /* file.c transfers */
-    bool              usual;                   /* a stream that is not helped, [io-quick] */
-    bool              local; /* a real Unix stream or its listener, [io-drained] */
-    uint32_t          place; /* in the table; constant */
-
-    struct jrt_poller_at       at; /* where it is registered */
-    _Atomic(uint64_t)          deadlines[JRT_READY_WAYS];
-    _Atomic(uint64_t)          bytes[JRT_READY_WAYS]; /* so far */
-    _Atomic(uint64_t)          serial;                /* [io-key] */
+    /* Constant while a handle lives here. */
+    bool                       socket : 1; /* recv and send, not read and write */
+    bool                       helped : 1; /* file.c transfers */
+    bool                       usual : 1;  /* a stream that is not helped, [io-quick] */
+    bool                       local : 1;  /* a real Unix stream or its listener, [io-drained] */
     _Atomic(janus_scheduler *) home; /* its tasks may keep alarms armed; NULL: none, [io-home] */
-    struct jrt_io_cold        *cold; /* owned */
-    struct jrt_io             *next_free;
-    struct jrt_io_alarm        alarms[JRT_READY_WAYS];
+
+    struct jrt_poller_at at; /* where it is registered */
+    _Atomic(uint64_t)    deadlines[JRT_READY_WAYS];
+    _Atomic(uint64_t)    bytes[JRT_READY_WAYS]; /* so far */
+    _Atomic(uint64_t)    serial;                /* [io-key] */
+    union {
+        struct jrt_io_cold *cold;      /* owned */
+        struct jrt_io      *next_free; /* of a place without a handle */
+    };
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct jrt_io) == 128, "two lines");
+
+/* Lock and unlock the cold part, [io-lock]; in handle.c. */
+void jrt_io_lock(struct jrt_io_cold *cold);
+void jrt_io_unlock(struct jrt_io_cold *cold);
 
 /* The table, [io-table]. */
 
@@ -91,6 +105,9 @@ void         jrt_io_place_give(struct jrt_io *io);
 
 /* Gives the place a key: from here on the handle is valid. */
 janus_io jrt_io_name(struct jrt_io *io);
+
+/* Its place in the table. */
+uint32_t jrt_io_place(const struct jrt_io *io);
 
 /* The handle with fewer rights. */
 janus_io jrt_io_name_with(const struct jrt_io *io, uint32_t rights);

@@ -256,10 +256,10 @@ static janus_status await_end(struct jrt_io *io, janus_process_end *out)
     jrt_debug_invariant("process-held", process != NULL && process->fd == io->fd);
     for (;;) {
         (void)jrt_ready_take(&io->ready, JRT_READY_READ); /* [ready-try], [process-held] */
-        jrt_lock(&io->cold->lock); /* janus_process_inspect and janus_process_signal look, too */
+        jrt_io_lock(io->cold); /* janus_process_inspect and janus_process_signal look, too */
         int ended = jrt_process_look(process);
         *out = process->end;
-        jrt_unlock(&io->cold->lock);
+        jrt_io_unlock(io->cold);
         if (ended < 0) return jrt_io_error(ended);
         if (ended > 0) return JANUS_OK;
         janus_status status = jrt_io_await(io, JRT_READY_READ, JRT_WAIT_PROCESS);
@@ -288,9 +288,9 @@ janus_status janus_process_signal(janus_io handle, int number)
     if (number < 0 || number > 64) return JANUS_INVALID;
     janus_status status = pay_and_enter(handle, JANUS_IO_MAY_WRITE, 0, &io);
     if (status != JANUS_OK) return status;
-    jrt_lock(&io->cold->lock);
+    jrt_io_lock(io->cold);
     int error = jrt_process_signal(io->cold->process, number);
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     if (error != 0) status = error == -ESRCH ? JANUS_CLOSED : jrt_io_error(error);
     jrt_io_leave(io, 0);
     return status;
@@ -305,9 +305,9 @@ janus_status janus_process_inspect(janus_io handle, janus_process_info *out)
     if (status == JANUS_OK) status = check_kind(io, 0);
     if (status != JANUS_OK) return status;
     const struct jrt_process *process = io->cold->process;
-    jrt_lock(&io->cold->lock);
+    jrt_io_lock(io->cold);
     janus_process_info info = {.id = process->id, .ended = process->ended, .end = process->end};
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     jrt_io_leave(io, 0);
     jrt_struct_give(out, &info);
     return JANUS_OK;

@@ -58,6 +58,8 @@ static struct jrt_io *at_place(uint32_t place)
     return (struct jrt_io *)(void *)base + place;
 }
 
+uint32_t jrt_io_place(const struct jrt_io *io) { return (uint32_t)(io - at_place(0)); }
+
 static janus_status take(struct jrt_io **out)
 {
     if (!pool.seeded && !jrt_random_fill(&pool.secret, sizeof pool.secret)) {
@@ -72,7 +74,7 @@ static janus_status take(struct jrt_io **out)
     } else if (pool.used < pool.places) {
         jrt_debug_invariant("io-table", pool.used < pool.places);
         *out = at_place(pool.used);
-        (*out)->place = pool.used++;
+        pool.used++;
         /* release: a thread that reads the number reads the base. */
         jrt_store_release(&jrt_ready_table.places, pool.used);
     } else {
@@ -111,7 +113,7 @@ static uint64_t key_for(const struct jrt_io *io, uint32_t rights)
 
 static janus_io name_of(const struct jrt_io *io, uint32_t rights, uint64_t key)
 {
-    uint64_t name = (uint64_t)io->place << JRT_IO_PLACE_AT | rights;
+    uint64_t name = (uint64_t)jrt_io_place(io) << JRT_IO_PLACE_AT | rights;
     return (janus_io){{name, name ^ key}};
 }
 

@@ -308,16 +308,24 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, 
     if (cancelled || task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
+    struct jrt_purse_rare *rare = NULL;
+    if (aside->rare != NULL && (rare = jrt_calloc(1, sizeof *rare)) == NULL) {
+        return JANUS_NO_MEMORY;
+    }
+    if (rare != NULL) rare->recharged = aside->rare->recharged;
     janus_budget amount = terms->task_budget;
     if (amount.memory > aside->left.memory) amount.memory = aside->left.memory;
     if (take_share(terms, n->scheduler, &amount, &admission) != JANUS_COMPONENT_NONE) {
+        free(rare);
         return JANUS_BUDGET_EXHAUSTED;
     }
     struct jrt_purse *purse = jrt_purse_make(task, &admission);
     if (purse == NULL) {
+        free(rare);
         jrt_admission_return(&admission);
         return JANUS_NO_MEMORY;
     }
+    purse->rare = rare;
     terms->scope = true;
     terms->aside = aside;
     terms->aside_fuel = jrt_fuel_get();
@@ -327,7 +335,6 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, 
     purse->held = aside->held;
     aside->ledger = NULL;
     aside->held = 0;
-    purse->recharged = aside->recharged;
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
@@ -362,15 +369,7 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->held = 0;
     terms->aside->cleaning |= purse->cleaning;
     terms->aside->dismissed |= purse->dismissed;
-    terms->aside->recharged = purse->recharged;
-    if (purse->lacks != JANUS_COMPONENT_NONE) { /* explains later why the task ended */
-        terms->aside->lacks = purse->lacks;
-        terms->aside->needs = purse->needs;
-        terms->aside->limit = purse->limit;
-        terms->aside->had = purse->had;
-    }
-    jrt_purse_close(jrt_worker_self(), task);
-    task->purse = terms->aside;
+    jrt_purse_close_scope(jrt_worker_self(), task, terms->aside);
     jrt_fuel_set(terms->aside_fuel);
 }
 
