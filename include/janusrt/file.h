@@ -15,7 +15,8 @@
  * nothing can be changed.
  *
  * Where a call takes a directory, a handle of all zeros stands for the whole file system. Then the
- * path is one of the process, and the call itself needs the capability.
+ * path is one of the process, and the call itself needs the capability. A task that a capability or
+ * a pool bounds opens no memory of a process, and nothing below /proc/self/fd: DENIED.
  *
  * A file is a janus_io of the kind FILE. janus_io_read and janus_io_write use its position, which
  * all handles of one open file share. At the end of a file janus_io_read returns CLOSED. A read of

@@ -91,8 +91,9 @@ struct opening {
 static ptrdiff_t run_open(void *argument)
 {
     const struct opening *opening = argument;
-    return jrt_file_open(opening->place.fd, opening->place.path, opening->flags,
-                         opening->permissions);
+    bool                  strict = jrt_handle_is_bounded(&opening->toll);
+    return (strict ? jrt_file_open_strictly : jrt_file_open)(opening->place.fd, opening->place.path,
+                                                             opening->flags, opening->permissions);
 }
 
 /* The descriptor becomes a handle, or is closed. */
