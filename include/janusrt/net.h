@@ -190,13 +190,15 @@ JANUS_NODISCARD JANUS_API janus_status janus_connect(const janus_address        
                                                      janus_io                    *out);
 
 /*
- * Looks up the addresses of a name. A numeric address needs no look-up. At most 8 look-ups run at a
- * time; others wait.
+ * Looks up the addresses of a name. A numeric address needs no look-up. At most 8 look-ups of a
+ * nursery with a budget or capabilities run at a time, and 8 of a scheduler's other tasks; others
+ * wait in order. While many such groups look up, each has fewer, but the others' look-ups never
+ * take the first one from it (up to 48 groups).
  *
  * Context: a task with the right net.resolve, or a plain thread, which blocks.
  * Yields:  until the system answers. A cancelled look-up returns at once.
  * Owns:    *out_count addresses, at most `max`, are written to `out`.
- * Cost:    1 op and 1 syscall of the budget; a helper thread, some milliseconds.
+ * Cost:    1 op and 1 syscall of the budget; a thread for names, some milliseconds.
  * Errors:  NOT_FOUND    there is no such name
  *          UNREACHABLE  no name server answers
  *          CANCELLED, DEADLINE, NO_NET_CAP, INVALID, NO_MEMORY, FULL, BUDGET_EXHAUSTED, SYSTEM

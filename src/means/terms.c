@@ -102,6 +102,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->depth = outer->depth + 1;
     if (outer != scheduler->terms) {
         terms->blocking.outer = &outer->blocking;
+        terms->names.outer = &outer->names;
         terms->derived.outer = &outer->derived;
     }
     memcpy(terms->held, outer->held, sizeof terms->held);
