@@ -25,6 +25,25 @@
  * question to the system, such as an address, costs as much. Waiting without a transfer costs one
  * op. Closing and setting a deadline cost nothing. A function in janus_blocking pays syscalls from
  * its task's budget. A callback that a task registered transfers nothing: it gets STATE.
+ *
+ * Errors that many calls share. The lists below name these statuses, and say more only where they
+ * have another meaning:
+ *
+ *   INVALID           an argument makes no sense, or the handle names none
+ *   STALE             the handle was closed
+ *   CAP_RIGHT         the handle lacks the right; in janus_io_adopt and the like, the capability
+ *   STATE             this process was forked, and has made no scheduler since; or the call may
+ *                     wait, and runs in a callback. Every call may return it
+ *   FULL              65,535 calls use the handle. Every call with a handle may return it
+ *   NO_NET_CAP        the task has no capability and needs one; NO_FILE_CAP and NO_PROCESS_CAP,
+ *                     too. A call that may return it may also return the other errors of
+ *                     janus_cap_check_in, such as CAP_REVOKED
+ *   HANDLE_LIMIT      as many handles live as the capability, the pool or the scheduler allows. A
+ *                     call that needs no right may return it, too, and CAP_REVOKED and the like
+ *   BUDGET_EXHAUSTED  the budget allows no transfer, or has no memory for the handle
+ *   NO_MEMORY         the system has none
+ *   UNAVAILABLE       a call that makes a handle: the system gives no random numbers
+ *   SYSTEM            another error of the system; janus_explain names it
  */
 #ifndef JANUSRT_IO_H
 #define JANUSRT_IO_H
@@ -118,9 +137,12 @@ JANUS_BEGIN_DECLS
  *          CANCELLED  the task is cancelled, and no byte was taken
  *          DEADLINE   the handle's deadline for reading passed
  *          RESET      the other end has reset the connection
- *          SYSTEM     another error of the system; janus_explain names it
- *          STATE      another task or thread reads there, or this process was forked
- *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
+ *          UNREACHABLE  the network says that there is no way to the other end any more
+ *          REFUSED    a datagram socket: an earlier datagram was refused
+ *          STATE      another task or thread reads there; or it is a directory, or not connected
+ *          FULL       no descriptor to wait with; or too many blocking calls wait for helpers
+ *          UNAVAILABLE  it is a process
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_read(janus_io io, void *to, size_t max,
                                                      size_t *out_got);
@@ -172,9 +194,15 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_try_read(janus_io io, void *to, 
  * Errors:  CANCELLED  the task is cancelled. *out_done says how many bytes were taken
  *          BROKEN     nobody reads at the other end any more
  *          RESET      the other end has reset the connection
+ *          UNREACHABLE  the network says that there is no way to the other end any more
  *          DEADLINE   the handle's deadline for writing passed
  *          CLOSED     the handle was closed meanwhile
- *          SYSTEM, STATE, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
+ *          STATE      another task or thread writes there; or it is not connected
+ *          FULL       the disk is full; or as janus_io_read
+ *          CAP_LIMIT  a file: the capability has fewer bytes left to write
+ *          DENIED     the system forbids it
+ *          UNAVAILABLE, REFUSED as janus_io_read
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  *          On any error *out_done bytes were taken; out_done may be NULL.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_write(janus_io io, const void *from, size_t count,
@@ -212,7 +240,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_try_write(janus_io io, const voi
  * Yields:  unless it is known to be ready.
  * Owns:    nothing.
  * Cost:    1 op; a switch each way.
- * Errors:  as janus_io_read. An end of the stream is OK: the next read reports it.
+ * Errors:  CLOSED     the handle was closed
+ *          CANCELLED, DEADLINE, STATE, FULL as janus_io_read, for that direction
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, SYSTEM
+ *          An end of the stream, or its reset, is OK: the next read reports it.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_wait(janus_io io, uint32_t way);
 
@@ -276,8 +307,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_attenuate(janus_io io, uint32_t 
  * Owns:    the current task owns what `io` names.
  * Cost:    two locks.
  * Errors:  STATE             not in a task
+ *          HANDLE_LIMIT      the task's capability, pool or scheduler has no place for it. A move
+ *                            inside a full limit needs none
  *          BUDGET_EXHAUSTED  the task has not the memory that the handle costs
- *          CAP_RIGHT, STALE, NO_MEMORY
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_take(janus_io io);
 
@@ -293,7 +326,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_take(janus_io io);
  *          UNAVAILABLE  in a simulated run
  *          FULL         as many handles as the process can have
  *          INVALID      `fd` is no open descriptor, or a listener that blocks
- *          BUDGET_EXHAUSTED, NO_MEMORY
+ *          HANDLE_LIMIT, BUDGET_EXHAUSTED, NO_MEMORY
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_adopt(int fd, const janus_io_options *options,
                                                       janus_io *out);
@@ -307,7 +340,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_adopt(int fd, const janus_io_opt
  * Owns:    *out_fd becomes the caller's.
  * Cost:    a system call.
  * Errors:  STATE        a call uses the handle
- *          UNAVAILABLE  in a simulated run
+ *          UNAVAILABLE  in a simulated run; or it is a process
  *          NO_NET_CAP, CAP_RIGHT, STALE, INVALID
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_release(janus_io io, int *out_fd);
@@ -323,7 +356,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_release(janus_io io, int *out_fd
  *          CANCELLED    the task is cancelled
  *          INVALID      `fd` is no open descriptor. A file is always ready, as for poll(2)
  *          UNAVAILABLE  in a simulated run
- *          NO_NET_CAP, FULL, NO_MEMORY
+ *          FULL         the process has no descriptor left
+ *          NO_NET_CAP, HANDLE_LIMIT, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_wait_fd(int fd, uint32_t ways, uint64_t deadline_ns,
                                                         uint32_t *out_ready);
@@ -336,7 +370,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_wait_fd(int fd, uint32_t ways, u
  * Yields:  only if the turn is over.
  * Owns:    *out as with janus_io_adopt.
  * Cost:    1 op and 1 syscall of the budget; some system calls.
- * Errors:  as janus_io_adopt, and NO_FILE_CAP
+ * Errors:  NO_FILE_CAP  the task may not
+ *          INVALID      the stream is closed, or has not that direction
+ *          FULL         no descriptor is left, or as many handles as the process can have
+ *          UNAVAILABLE  in a simulated run
+ *          HANDLE_LIMIT, BUDGET_EXHAUSTED, NO_MEMORY
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_standard(int which, const janus_io_options *options,
                                                          janus_io *out);

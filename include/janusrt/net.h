@@ -70,7 +70,8 @@ typedef struct janus_listen_options {
 typedef struct janus_connect_options {
     size_t               struct_bytes; /* sizeof this struct; JANUS_CONNECT_OPTIONS sets it */
     uint64_t             deadline_ns;  /* 0: none */
-    const janus_address *from;         /* binds first; NULL: the system chooses */
+    const janus_address *from;         /* binds first, if the capability allows it, too; port 0:
+                                          the system chooses one. NULL: it chooses both */
     bool                 delays;       /* leaves Nagle's algorithm on */
     bool                 kept;         /* as in janus_io_options */
     const char          *name;
@@ -121,7 +122,8 @@ JANUS_API const char *janus_address_text(const janus_address *address, char *buf
  *          NO_NET_CAP   the task may not; CAP_LIMIT: not at this address or port
  *          HANDLE_LIMIT as many handles live as the capability allows
  *          FULL         the system has no descriptor left
- *          INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
+ *          NOT_FOUND    the folder of a Unix socket does not exist; STATE: it is no folder
+ *          CANCELLED, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_listen(const janus_address        *at,
                                                     const janus_listen_options *options,
@@ -138,7 +140,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_listen(const janus_address        *
  * Errors:  CLOSED        the listener was closed
  *          HANDLE_LIMIT  as many handles live as the capability allows; the connection waits
  *          CANCELLED     no connection was taken
- *          DEADLINE, STATE, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
+ *          STATE         it is no listener
+ *          FULL          as many handles as the process can have
+ *          DENIED        the system forbids this connection
+ *          DEADLINE, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io *out,
                                                     janus_address *out_peer);
@@ -182,8 +187,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entr
  *          NOT_FOUND    the path of a Unix socket does not exist
  *          DEADLINE     options->deadline_ns passed
  *          CANCELLED    no connection was made
- *          RESET, DENIED, IN_USE, NO_NET_CAP, CAP_LIMIT, HANDLE_LIMIT, FULL, INVALID, NO_MEMORY,
- *          BUDGET_EXHAUSTED, SYSTEM
+ *          NO_NET_CAP   the task may not; CAP_LIMIT: not to this address, or not from options->from
+ *          IN_USE       options->from is used
+ *          FULL         the system has no descriptor left
+ *          RESET, DENIED, HANDLE_LIMIT, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_connect(const janus_address         *to,
                                                      const janus_connect_options *options,
@@ -201,7 +208,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_connect(const janus_address        
  * Cost:    1 op and 1 syscall of the budget; a thread for names, some milliseconds.
  * Errors:  NOT_FOUND    there is no such name
  *          UNREACHABLE  no name server answers
- *          CANCELLED, DEADLINE, NO_NET_CAP, INVALID, NO_MEMORY, FULL, BUDGET_EXHAUSTED, SYSTEM
+ *          FULL         simulated runs: too many blocking calls wait for helpers
+ *          CANCELLED, NO_NET_CAP, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_resolve(const char *host, const char *service,
                                                      janus_address *out, size_t max,
@@ -246,7 +254,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_datagram_open(const janus_address  
  * Errors:  INVALID   the datagram is larger than the system sends
  *          REFUSED   an earlier datagram was refused; this one was not sent
  *          CAP_LIMIT the capability forbids this address
- *          as janus_io_write
+ *          STATE     it is no datagram socket, or a janus_io_write is under way there
+ *          NOT_FOUND the path of a Unix socket does not exist
+ *          NO_NET_CAP, and as janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_datagram_send(janus_io io, const void *from,
                                                            size_t count, const janus_address *to);
@@ -259,7 +269,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_datagram_send(janus_io io, const vo
  * Yields:  if none has come, or the turn is over.
  * Owns:    `to` stays the caller's.
  * Cost:    1 op and 1 syscall.
- * Errors:  as janus_io_read. A datagram of no bytes is OK with *out_got 0.
+ * Errors:  as janus_io_read. A datagram of no bytes is OK with *out_got 0. STATE: it is no datagram
+ *          socket, or a janus_io_read is under way there.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_datagram_receive(janus_io io, void *to, size_t max,
                                                               size_t        *out_got,
@@ -273,7 +284,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_datagram_receive(janus_io io, void 
  * Yields:  only if the turn is over.
  * Owns:    both are the caller's; see io.h.
  * Cost:    1 op and 1 syscall; some system calls.
- * Errors:  FULL, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM, INVALID
+ * Errors:  FULL          the system has no descriptor left
+ *          HANDLE_LIMIT  the capability, the pool or the scheduler has no place for both
+ *          CANCELLED, NO_MEMORY, BUDGET_EXHAUSTED, INVALID, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_pair(const janus_io_options *options,
                                                      janus_io                out[2]);
@@ -335,7 +348,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_credentials(janus_io io, janus_c
  * Yields:  as janus_io_write.
  * Owns:    nothing.
  * Cost:    as janus_io_write.
- * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
+ * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated; or `passed` is a process, or
+ *                       a directory whose rights the message cannot carry
  *          NO_NET_CAP, and those of janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_send_handle(janus_io io, janus_io passed);

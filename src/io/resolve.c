@@ -3,13 +3,13 @@
  * Names to addresses.
  *
  * [resolve-threads]  getaddrinfo blocks, sometimes for half a minute, and nothing ends it early. So
- *   look-ups have a pool of threads of their own in the process: a name server that is dead takes
- *   no helper of other blocking calls. The pool is never ended. A scheduler that is destroyed does
+ *   the process has a pool of threads for look-ups. A name server that is dead takes no helper of
+ *   other blocking calls. The pool is never ended. A scheduler that is destroyed does
  *   not wait for a look-up that nobody wants any more. In the child of a fork there is a new pool,
  *   because the threads are gone.
  *
- * [resolve-share]  A look-up that gets no answer keeps its thread, so no party may have all threads.
- *   The parties are nurseries with terms, and for each scheduler the tasks outside of such
+ * [resolve-share]  A look-up that gets no answer keeps its thread, so no party may have all of
+ *   them. The parties are nurseries with terms, and for each scheduler the tasks outside of such
  *   nurseries. Their shares are those of [blocking-share]: a party alone has half of the threads,
  *   SHARED / 2. By [blocking-first], a party that looks up nothing gets a thread even so, as long
  *   as fewer than FIRSTS such threads run. Plain threads have no share.

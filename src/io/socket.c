@@ -117,6 +117,8 @@ static janus_status try_and_wait(struct jrt_io *listener, int *out_fd, janus_add
             if (*told) jrt_io_descriptor_freed();
             *told = false;
             status = jrt_io_await(listener, way, JRT_WAIT_ACCEPT);
+            /* The wait itself needs a descriptor, for a set or a bell. */
+            if (status == JANUS_FULL) status = jrt_io_await_descriptor(listener, told);
         } else {
             return jrt_io_is_closing(listener) ? JANUS_CLOSED : jrt_io_error(fd);
         }
@@ -231,6 +233,17 @@ static janus_status await_connection(janus_io handle, const janus_address *to, u
     return status;
 }
 
+/* The capability must allow the source, too. A port that the system chooses is allowed with every
+ * destination, as it is without a source. */
+static janus_status may_bind(const janus_address *from, const janus_address *to)
+{
+    if (from == NULL) return JANUS_OK;
+    janus_address source = *from;
+    if (source.port == 0) source.port = to->port;
+    struct jrt_handle_ask ask = {.address = &source};
+    return jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_CONNECT, &ask);
+}
+
 static int prepare_connection(int fd, const janus_connect_options *options)
 {
     if (!options->delays) (void)jrt_net()->option(fd, JRT_NET_NO_DELAY, 1);
@@ -241,7 +254,8 @@ janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect
                                     janus_io *out)
 {
     struct jrt_handle_toll toll;
-    janus_status           status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
+    janus_status           status = may_bind(options->from, to);
+    if (status == JANUS_OK) status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
     if (status != JANUS_OK) return status;
     int fd = jrt_net()->socket((janus_family)to->family, SOCK_STREAM);
     int error = fd < 0 ? fd : prepare_connection(fd, options);

@@ -43,6 +43,7 @@
 #include "task/purse.h"
 #include "task/task.h"
 #include "task/worker.h"
+#include "work/poll.h"
 #include "work/turn.h"
 
 #include <stdlib.h>
@@ -403,6 +404,9 @@ static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *sch
         return JANUS_INVALID;
     janus_backend backend = (janus_backend)__builtin_ctzll(set);
     janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
+    if (status == JANUS_OK && backend == JANUS_BACKEND_EVENTED) {
+        status = jrt_poll_promise(scheduler);
+    }
     if (status != JANUS_OK) return status;
     terms->backend = (uint8_t)backend;
     return JANUS_OK;

@@ -52,6 +52,10 @@ void jrt_poll_sleep(struct jrt_worker *worker, struct jrt_poller *poller, uint64
  * -errno. */
 int jrt_poll_place(struct jrt_worker *worker, int fd, uint64_t cookie, struct jrt_poller_at *out);
 
+/* Makes sure that the scheduler has a set. OK, UNAVAILABLE: the system refuses one, NO_MEMORY. Any
+ * thread. */
+janus_status jrt_poll_promise(janus_scheduler *scheduler);
+
 /* Whether tasks wait for descriptors, and something can come. All workers sleep; [poll-stuck]. */
 bool jrt_poll_can_come(const janus_scheduler *scheduler);
 

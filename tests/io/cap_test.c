@@ -135,6 +135,53 @@ TEST("a task reaches what its capability's range allows, and nothing by another 
     everywhere(reach_a_range);
 }
 
+/* The source of a connection. */
+
+/* To the listener at mine(8000). */
+static janus_status connect_from(const char *source)
+{
+    janus_address from, to;
+    janus_io      io;
+    CHECK_EQ(janus_address_parse(source, &from), JANUS_OK);
+    CHECK_EQ(janus_address_parse(mine(8000), &to), JANUS_OK);
+    janus_status status = janus_connect(&to, JANUS_CONNECT_OPTIONS(.from = &from), &io);
+    if (status == JANUS_OK) CHECK_EQ(janus_io_close(io), JANUS_OK);
+    return status;
+}
+
+static int64_t begin_in_a_range(void *argument)
+{
+    janus_nursery   n;
+    janus_io        listener;
+    char            address[32], range[64];
+    static unsigned rounds;
+    (void)argument;
+    (void)snprintf(address, sizeof address, "%s", mine(0));
+    int length = (int)strcspn(address, ":"); /* this address alone */
+    (void)snprintf(range, sizeof range, "%.*s/32:8000-8999", length, address);
+    bind(&n, net(authority(), range, 10));
+    CHECK_EQ(listen_at(mine(8000), &listener), JANUS_OK);
+    CHECK_EQ(connect_from(mine(0)), JANUS_OK);               /* the system chooses the port */
+    CHECK_EQ(connect_from(mine(8100 + rounds++)), JANUS_OK); /* the last one lingers */
+    CHECK_EQ(connect_from(mine(9500)), JANUS_CAP_LIMIT);
+    CHECK(said(mine(9500)));
+    CHECK_EQ(connect_from("127.0.0.1:0"), JANUS_CAP_LIMIT);
+    CHECK(said("127.0.0.1"));
+    CHECK_EQ(connect_from("0.0.0.0:0"), JANUS_CAP_LIMIT);
+    CHECK_EQ(connect_from("unix:@x"), JANUS_CAP_LIMIT);
+    janus_io made[2]; /* the handles of refused connects do not count */
+    CHECK_EQ(janus_accept(listener, &made[0], NULL), JANUS_OK);
+    CHECK_EQ(janus_accept(listener, &made[1], NULL), JANUS_OK);
+    wire_close(made);
+    CHECK_EQ(janus_io_close(listener), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("the source of a connection lies in the capability's range, too, or the connect is refused")
+{
+    everywhere(begin_in_a_range);
+}
+
 static int64_t send_in_a_range(void *argument)
 {
     janus_nursery n;
