@@ -197,10 +197,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_connect(const janus_address        
                                                      janus_io                    *out);
 
 /*
- * Looks up the addresses of a name. A numeric address needs no look-up. At most 8 look-ups of a
- * nursery with a budget or capabilities run at a time, and 8 of a scheduler's other tasks; others
- * wait in order. While many such groups look up, each has fewer, but the others' look-ups never
- * take the first one from it (up to 48 groups).
+ * Looks up the addresses of a name. A numeric address needs no look-up. A nursery with a budget or
+ * capabilities has at most 8 look-ups at a time, and so have a scheduler's other tasks together.
+ * Further ones wait in order. While many such groups look up, each has fewer, but at least one (up
+ * to 48 groups).
  *
  * Context: a task with the right net.resolve, or a plain thread, which blocks.
  * Yields:  until the system answers. A cancelled look-up returns at once.
