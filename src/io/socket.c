@@ -244,21 +244,25 @@ static janus_status may_bind(const janus_address *from, const janus_address *to)
     return jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_CONNECT, &ask);
 }
 
-static int prepare_connection(int fd, const janus_connect_options *options)
+static int prepare_connection(int fd, const janus_connect_options *options,
+                              const janus_address *from)
 {
     if (!options->delays) (void)jrt_net()->option(fd, JRT_NET_NO_DELAY, 1);
-    return options->from != NULL ? jrt_net()->bind(fd, options->from) : 0;
+    return from != NULL ? jrt_net()->bind(fd, from) : 0;
 }
 
 janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect_options *options,
                                     janus_io *out)
 {
     struct jrt_handle_toll toll;
-    janus_status           status = may_bind(options->from, to);
+    janus_address          copy; /* the caller's may change after the check */
+    if (options->from != NULL) copy = *options->from;
+    const janus_address *from = options->from != NULL ? &copy : NULL;
+    janus_status         status = may_bind(from, to);
     if (status == JANUS_OK) status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
     if (status != JANUS_OK) return status;
     int fd = jrt_net()->socket((janus_family)to->family, SOCK_STREAM);
-    int error = fd < 0 ? fd : prepare_connection(fd, options);
+    int error = fd < 0 ? fd : prepare_connection(fd, options, from);
     if (error < 0) {
         jrt_handle_closed(&toll);
         return give_up(fd, jrt_io_error(error));
