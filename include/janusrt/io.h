@@ -11,7 +11,8 @@
  *
  * A janus_io is a handle: two words that a program copies freely. It carries rights. net.h, file.h
  * and process.h make handles. Making one needs a capability (:service and :cluster hold it
- * implicitly, :sovereign holds nothing). Afterwards the handle is enough.
+ * implicitly, :sovereign holds nothing). Afterwards the handle is enough. The rights net.adopt and
+ * process.signal concern the whole process, so a task in a pool needs a capability for them.
  *
  * Ends. A call returns OK exactly if what it promises has happened, and CANCELLED exactly if
  * nothing has: a cancel never loses a byte. Calls that transfer everything report how much they

@@ -146,12 +146,21 @@ static janus_status refuse(janus_scheduler *scheduler, const struct jrt_cap_wish
     return jrt_trouble_full(status, tables[jrt_cap_handle_index(wish->kind)], full, max, max);
 }
 
+/* Whether the right concerns the whole process: any descriptor by its number, or its signals. No
+ * task in a pool has it by the profile. */
+static bool is_for_trusted(const struct jrt_cap_wish *wish)
+{
+    return (wish->kind == JANUS_CAP_KIND_NET && wish->right == JANUS_RIGHT_NET_ADOPT) ||
+           (wish->kind == JANUS_CAP_KIND_PROCESS && wish->right == JANUS_RIGHT_PROCESS_SIGNAL);
+}
+
 /* Whether the task has the right by its profile, or needs none. */
 static bool is_implicit(const janus_scheduler *scheduler, const struct jrt_terms *terms,
                         const struct jrt_cap_wish *wish)
 {
     uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
-    return wish->right == 0 || (implicit & 1u << wish->kind) != 0;
+    if (wish->right == 0) return true;
+    return (implicit & 1u << wish->kind) != 0 && (!is_for_trusted(wish) || !any_pool(terms));
 }
 
 /* Counts one more handle of the task, [terms-count]. *out are the terms that do. */

@@ -3,6 +3,8 @@
 #include "wire.h"
 
 #include <janusrt/grant.h>
+#include <janusrt/signal.h>
+#include <signal.h>
 #include <stdio.h>
 
 /* Runs `entry` as the first task, where every right must be granted. */
@@ -262,4 +264,38 @@ static int64_t revoke_in_use(void *argument)
 TEST("after a revocation no connection is made, and those that stand go on")
 {
     everywhere(revoke_in_use);
+}
+
+/* What concerns the whole process. */
+
+static int64_t reach_for_the_process(void *argument)
+{
+    janus_io io, pair[2];
+    int      fd;
+    uint32_t ready;
+    (void)argument;
+    CHECK_EQ(janus_io_adopt(0, NULL, &io), JANUS_NO_NET_CAP);
+    CHECK_EQ(janus_io_wait_fd(0, JANUS_IO_READ, 0, &ready), JANUS_NO_NET_CAP);
+    CHECK_EQ(janus_signal_raise(SIGTERM), JANUS_NO_PROCESS_CAP); /* the process goes on */
+    CHECK_EQ(janus_signal_catch(SIGTERM, NULL), JANUS_NO_PROCESS_CAP);
+    wire_pair(pair); /* what is its own it may use */
+    CHECK_EQ(janus_io_release(pair[0], &fd), JANUS_NO_NET_CAP);
+    wire_close(pair);
+    return 0;
+}
+
+static int64_t in_a_pool(void *argument)
+{
+    const janus_budget pool = janus_budget_of(100000, 1 << 20, 10, 100, 100);
+    janus_nursery      n;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, reach_for_the_process, NULL), JANUS_OK);
+    return janus_nursery_end(&n, NULL);
+}
+
+TEST("in a pool of :service a task reaches no descriptor by number, and no signal of the process")
+{
+    RIG_REAL("there are no descriptors of the system");
+    rig_all(in_a_pool, NULL, 3);
 }
