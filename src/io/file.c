@@ -12,8 +12,9 @@
  *   Then the helper waits for the next ones, and no cancel ends that.
  *
  * [file-written]  A write takes its bytes from what the capability allows, before it begins, and
- *   gives back what was not written. So a pipe or a socket that was opened under such a capability
- *   (the standard output) also comes here. No helper is needed for it.
+ *   gives back what was not written. Another task may take the handle meanwhile. So the write holds
+ *   the terms that it took from. A pipe or a socket that was opened under such a capability (the
+ *   standard output) also comes here. No helper is needed for it.
  *
  * [file-slices]  A worker copies at most SLICE bytes from memory in one call, some 50 us. A longer
  *   read gets fewer bytes than it asked for.
@@ -100,16 +101,33 @@ static size_t length_of(const struct iovec *pieces, int count)
     return bytes;
 }
 
+/* Takes bytes from what the handle's terms allow, and holds these, [file-written]. */
+static janus_status take_bytes(struct jrt_io *io, uint64_t wanted, struct jrt_handle_toll *out)
+{
+    jrt_io_lock(io->cold);
+    jrt_handle_hold(&io->cold->toll, out);
+    jrt_io_unlock(io->cold);
+    janus_status status = jrt_handle_take_bytes(out, wanted);
+    if (status != JANUS_OK) jrt_handle_let_go(out);
+    return status;
+}
+
+static void give_bytes(const struct jrt_handle_toll *held, uint64_t bytes)
+{
+    jrt_handle_give_bytes(held, bytes);
+    jrt_handle_let_go(held);
+}
+
 static janus_status write_on_helper(struct jrt_io *io, struct transfer *transfer, size_t *out)
 {
-    const struct jrt_handle_toll *toll = &io->cold->toll;
-    uint64_t                      wanted = length_of(transfer->pieces, transfer->count);
-    ptrdiff_t                     done = 0;
-    janus_status                  status = jrt_handle_take_bytes(toll, wanted); /* [file-written] */
+    struct jrt_handle_toll toll;
+    uint64_t               wanted = length_of(transfer->pieces, transfer->count);
+    ptrdiff_t              done = 0;
+    janus_status           status = take_bytes(io, wanted, &toll);
     if (status != JANUS_OK) return status;
     status = jrt_file_help(run_transfer, transfer, &done);
     jrt_debug_invariant("file-written", (uint64_t)done <= wanted);
-    jrt_handle_give_bytes(toll, wanted - (uint64_t)done);
+    give_bytes(&toll, wanted - (uint64_t)done);
     *out = (size_t)done;
     return status;
 }
@@ -199,12 +217,12 @@ static janus_status transfer_polled(struct jrt_io *io, enum jrt_ready_way way,
 static ptrdiff_t send_metered(struct jrt_io *io, const struct iovec *pieces, int count,
                               janus_status *out_status)
 {
-    const struct jrt_handle_toll *toll = &io->cold->toll;
-    uint64_t                      wanted = length_of(pieces, count);
-    *out_status = jrt_handle_take_bytes(toll, wanted);
+    struct jrt_handle_toll toll;
+    uint64_t               wanted = length_of(pieces, count);
+    *out_status = take_bytes(io, wanted, &toll);
     if (*out_status != JANUS_OK) return 0;
     ptrdiff_t done = jrt_net_real.send(io->fd, io->socket, pieces, count);
-    jrt_handle_give_bytes(toll, wanted - (uint64_t)(done > 0 ? done : 0));
+    give_bytes(&toll, wanted - (uint64_t)(done > 0 ? done : 0));
     return done;
 }
 

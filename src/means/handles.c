@@ -366,6 +366,15 @@ janus_status jrt_handle_check(janus_cap_kind kind, uint32_t right, const struct 
     return refuse(scheduler, &wish, jrt_cap_none(kind), NULL, 0);
 }
 
+void jrt_handle_hold(const struct jrt_handle_toll *toll, struct jrt_handle_toll *out)
+{
+    *out = (struct jrt_handle_toll){.terms = toll->terms, .kind = toll->kind};
+    if (out->terms != NULL)
+        jrt_fetch_add_relaxed(&out->terms->refs, 1u); /* relaxed: it is alive. */
+}
+
+void jrt_handle_let_go(const struct jrt_handle_toll *held) { jrt_terms_put(held->terms); }
+
 /* Returns bytes in the terms below `end`; NULL: in all. */
 static void give_bytes(struct jrt_terms *terms, const struct jrt_terms *end, uint64_t bytes)
 {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Sockets under capabilities: what a task may reach, how many it may have, and revocation. */
+#include "../task/caps.h"
 #include "wire.h"
 
+#include <janusrt/file.h>
 #include <janusrt/grant.h>
 #include <janusrt/signal.h>
 #include <signal.h>
@@ -238,6 +240,72 @@ static int64_t count_connections(void *argument)
 TEST("connections above the limit of handles wait, and go on when one is closed")
 {
     everywhere(count_connections);
+}
+
+/* A file that changes hands between two capabilities while it is written. */
+
+enum { WRITES = 200 };
+
+struct moved {
+    janus_io   file;
+    atomic_int opened, done;
+};
+
+static int64_t write_in_vain(void *argument)
+{
+    struct moved *self = argument;
+    size_t        done;
+    CHECK_EQ(janus_file_open((janus_io){{0, 0}}, "/dev/full", JANUS_OPEN_WRITE, NULL, &self->file),
+             JANUS_OK);
+    atomic_store(&self->opened, 1);
+    for (uint64_t i = 0; i < rig_few(WRITES * 10); i++) {
+        CHECK_EQ(janus_io_take(self->file), JANUS_OK);
+        /* Nothing is written, so the limit of 15 bytes in all is never reached. */
+        CHECK_EQ(janus_io_write(self->file, "1234567890", 10, &done), JANUS_FULL);
+    }
+    atomic_store(&self->done, 1);
+    return 0;
+}
+
+static int64_t take_and_take(void *argument)
+{
+    struct moved *self = argument;
+    CHECK(rig_wait(&self->opened));
+    while (!atomic_load(&self->done)) {
+        janus_status status = janus_io_take(self->file);
+        CHECK(status == JANUS_OK || status == JANUS_STALE); /* the writer has ended */
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t write_while_taken(void *argument)
+{
+    const janus_authority *root = caps_root();
+    const janus_cap_limits limits = {.file = {4, 15}};
+    struct moved           self = {.opened = 0};
+    janus_nursery          writers, takers;
+    (void)argument;
+    janus_cap spawn = caps_spawn(root, 10);
+    janus_cap caps[2];
+    for (int i = 0; i < 2; i++) {
+        caps[i] = caps_mint(root, JANUS_CAP_KIND_FILE, JANUS_RIGHTS_ALL, &limits);
+    }
+    CHECK_EQ(janus_nursery_open(&writers,
+                                JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .file_cap = caps[0])),
+             JANUS_OK);
+    CHECK_EQ(janus_spawn(&writers, write_in_vain, &self), JANUS_OK);
+    CHECK_EQ(
+        janus_nursery_open(&takers, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn, .file_cap = caps[1])),
+        JANUS_OK);
+    CHECK_EQ(janus_spawn(&takers, take_and_take, &self), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&takers, NULL), JANUS_OK);
+    return janus_nursery_end(&writers, NULL);
+}
+
+TEST("bytes that were not written go back to the capability that they came from")
+{
+    caps_all(write_while_taken, NULL);
 }
 
 static int64_t revoke_in_use(void *argument)
