@@ -151,8 +151,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
 /*
  * Serves every connection of a listener with a task that owns it, until the listener is closed or
  * the calling task is cancelled. `entry` gets a pointer to the janus_io of its connection, which is
- * valid while it runs. When the nursery has no room, connections wait in the backlog. A connection
- * that fails does not end the others: the nursery's policy is always WAIT_ALL.
+ * valid while it runs. When the nursery has no room, or as many handles live as may, connections
+ * wait in the backlog. A connection that fails does not end the others: the nursery's policy is
+ * always WAIT_ALL.
  *
  * `options` are those of the nursery, as a limit of children and the pool of all connections.
  * `each` are those of a connection's task, as its own budget and its stack, without a drop. Both

@@ -51,7 +51,7 @@ static void fill(struct jrt_io *io, const struct jrt_io_plan *plan)
     jrt_store_relaxed(&io->rights, (uint8_t)rights); /* relaxed: as above. */
     io->socket = plan->socket;
     io->borrowed = plan->borrowed;
-    io->shared = plan->shared;
+    jrt_store_relaxed(&io->shared, plan->shared);                        /* relaxed: as above. */
     io->helped = plan->helped || jrt_handle_is_metered(&io->cold->toll); /* [file-written] */
     io->usual = plan->socket && plan->kind == JANUS_IO_KIND_STREAM && !io->helped;
     io->local = plan->local;
@@ -141,6 +141,10 @@ void jrt_io_unlock(struct jrt_io_cold *cold)
 
 /* Using. */
 
+/* Whether a call that needs this right may wait inside. Such calls leave room for those that close
+ * the handle. */
+static bool may_wait(uint32_t right) { return (right & ~(uint32_t)JANUS_IO_MAY_CLOSE) != 0; }
+
 janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
                                   struct jrt_io **out)
 {
@@ -152,10 +156,11 @@ janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t excl
     /* relaxed: set where only one thread was, [poller-fork]. */
     if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
     uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
+    uint32_t most = may_wait(right) ? JRT_IO_WAITERS : JRT_IO_COUNT;
     do {
         if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return JANUS_STALE;
         if (jrt_unlikely((use & exclusive) != 0)) return JANUS_STATE;
-        if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return JANUS_FULL;
+        if (jrt_unlikely((use & JRT_IO_COUNT) >= most)) return JANUS_FULL;
         /* acq_rel: [io-use], what the last caller wrote. */
     } while (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive)));
     /* acquire: as jrt_io_of, which asks again if the handle has fewer rights. */
@@ -179,14 +184,15 @@ void jrt_io_left(struct jrt_io *io)
 {
     struct jrt_io_cold *cold = io->cold;
     jrt_io_leave_home(io);
-    jrt_poller_leave(&io->at, io->fd, io->borrowed || io->shared);
+    bool shared = jrt_load_relaxed(&io->shared); /* relaxed: all calls that set it have left. */
+    bool freed = cold->process != NULL;
+    jrt_poller_leave(&io->at, io->fd, io->borrowed || shared);
     if (cold->process != NULL) {
         jrt_io_process_end(cold);
-        jrt_io_descriptor_freed();
     } else if (io->fd >= 0 && !io->borrowed) {
         bool simulated = jrt_net_is_simulated(io->fd); /* files are real in a world, too */
         (void)(simulated ? jrt_net() : &jrt_net_real)->close(io->fd);
-        jrt_io_descriptor_freed();
+        freed = true;
     }
     io->fd = -1;
     io->cold = NULL;
@@ -194,6 +200,7 @@ void jrt_io_left(struct jrt_io *io)
     jrt_handle_closed(&cold->toll);
     free(jrt_load_relaxed(&cold->alarms)); /* relaxed: nobody else is left. */
     free(cold);
+    if (freed) jrt_io_descriptor_freed(); /* after the toll: a server may wait for that */
 }
 
 void jrt_io_leave(struct jrt_io *io, uint32_t exclusive)

@@ -19,6 +19,7 @@
 #define JRT_IO_WRITER 0x20000u
 #define JRT_IO_CLOSING 0x80000000u
 #define JRT_IO_COUNT 0xffffu
+#define JRT_IO_WAITERS 0xf000u /* at most this many calls that may wait */
 
 /* Bits of a handle's name below the place. */
 enum { JRT_IO_PLACE_AT = 8 };
@@ -73,7 +74,7 @@ struct jrt_io {
     _Atomic(uint8_t)  rights;                  /* of the first handle */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
     bool              borrowed;                /* closing leaves the descriptor open */
-    bool              shared;                  /* others may have it open */
+    _Atomic(bool)     shared;                  /* others may have it open */
     /* Constant while a handle lives here. */
     bool                       socket : 1; /* recv and send, not read and write */
     bool                       helped : 1; /* file.c transfers */
@@ -263,7 +264,8 @@ static inline void jrt_io_take_note(struct jrt_io *io, enum jrt_ready_way way)
     io->drained[way] = JRT_IO_UNKNOWN;
 }
 
-/* Accepts as janus_accept. A listener that was closed is CLOSED, not STALE. In socket.c. */
+/* Accepts as janus_accept, but waits while as many handles live as may. A listener that was closed
+ * is CLOSED, not STALE. In socket.c. */
 janus_status jrt_io_accept(janus_io listener, janus_io *out);
 
 /* Reading and writing: stream.c. The usual calls of tasks are in quick.c, [io-quick]. */

@@ -50,7 +50,7 @@ static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32
     bool widens =
         passed->kind == JANUS_IO_KIND_DIRECTORY && (jrt_dir_may(rights) & ~passed->cold->may) != 0;
     if (widens || passed->cold->process != NULL) return JANUS_UNAVAILABLE;
-    passed->shared = true; /* see handle.c */
+    jrt_store_relaxed(&passed->shared, true); /* relaxed: read when all have left, handle.c. */
     for (;;) {
         jrt_io_take_note(io, JRT_READY_WRITE);
         int error = jrt_unix_send(io->fd, passed->fd, (uint8_t)rights);

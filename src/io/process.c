@@ -92,7 +92,8 @@ static janus_status enter_stream(struct start *start, int i)
         janus_status status = jrt_io_enter(start->options.handles[i], way, 0, &start->shared[i]);
         if (status != JANUS_OK) return status;
         start->plan.streams[i] = start->shared[i]->fd;
-        start->shared[i]->shared = true; /* see handle.c */
+        /* relaxed: read when all have left, handle.c. */
+        jrt_store_relaxed(&start->shared[i]->shared, true);
         break;
     }
     default: start->plan.streams[i] = JRT_PROCESS_NOWHERE; break;

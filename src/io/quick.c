@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) bool enter(janus_io handle, uint32_
     if (jrt_unlikely((handle.opaque[0] & 0xffu) != rights || (rights & right) == 0)) return false;
     uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
     if (jrt_unlikely((use & (JRT_IO_CLOSING | exclusive)) != 0)) return false;
-    if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return false;
+    if (jrt_unlikely((use & JRT_IO_COUNT) >= JRT_IO_WAITERS)) return false;
     /* acq_rel: [io-use], what the last caller wrote. */
     if (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive))) return false;
     *out = io;

@@ -167,7 +167,10 @@ static janus_status accept_one(janus_io listener, janus_io *out, janus_address *
     if (status != JANUS_OK) return jrt_io_end(status);
     /* First the place for the handle: a connection that is taken can be kept. */
     status = may_open(0, NULL, false, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) {
+        jrt_io_pay_back();
+        return status;
+    }
     status = accept_in_turn(listener, &plan, out_peer);
     if (status != JANUS_OK) {
         jrt_handle_closed(&toll);
@@ -186,10 +189,31 @@ janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_p
     return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
 }
 
+/* As many handles live as may. Waits until one is closed, as for a descriptor. */
+static janus_status await_place(janus_io handle)
+{
+    struct jrt_io *listener = NULL;
+    bool           told = false;
+    janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_turn_take(listener, JRT_READY_READ, JRT_WAIT_ACCEPT);
+    if (status == JANUS_OK) {
+        status = jrt_io_await_descriptor(listener, &told);
+        jrt_io_turn_pass(listener, JRT_READY_READ);
+    }
+    if (told && status != JANUS_OK) jrt_io_descriptor_freed(); /* it is for the next one */
+    jrt_io_leave(listener, 0);
+    return jrt_io_end(status);
+}
+
 janus_status jrt_io_accept(janus_io listener, janus_io *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = accept_one(listener, out, NULL);
+    while (status == JANUS_HANDLE_LIMIT) {
+        status = await_place(listener);
+        if (status == JANUS_OK) status = accept_one(listener, out, NULL);
+    }
     return status == JANUS_STALE ? JANUS_CLOSED : status;
 }
 
