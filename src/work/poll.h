@@ -33,8 +33,15 @@ static inline void jrt_poll_glance(struct jrt_worker *worker, uint64_t now)
 /* Tells others of the tasks that a look has brought, if these are many, [poll-quiet]. */
 void jrt_poll_share(struct jrt_worker *worker);
 
-/* How many rounds a worker without work searches before it sleeps in its set, [poll-sleep]. */
-enum { JRT_POLL_ROUNDS_ALONE = 2, JRT_POLL_ROUNDS = 4 };
+/*
+ * How many rounds a worker with a set searches before it sleeps there, [poll-sleep]. A lone worker
+ * has nothing to steal. If its last search found nothing, requests come seldom: it looks once.
+ */
+static inline int jrt_poll_rounds(const struct jrt_worker *worker, const struct jrt_poller *poller)
+{
+    if (!worker->alone) return 4;
+    return poller->found ? 2 : 1;
+}
 
 /* Looks at the sets of workers that have not looked for a while, [poll-others]. */
 bool jrt_poll_look_at_others(janus_scheduler *scheduler, const struct jrt_worker *self);
