@@ -9,6 +9,10 @@
  *   leaves closes the descriptor. So a call never meets a descriptor number that already names
  *   something else.
  *
+ * [io-world]  A kept handle may outlive its simulated run, and a later run uses the same numbers
+ *   for its descriptors. So the world closes all handles of its descriptors when it ends. If the
+ *   world was given up in the middle, it only takes the keys away: then the handles are stale.
+ *
  * Closing a descriptor takes it out of its set, unless another descriptor, of any process,
  * names the same. So only a descriptor that came from elsewhere, or was passed on, is removed by a
  * call of its own. If a fork keeps one alive, its events have an old generation: see [ready-tag].
@@ -20,6 +24,7 @@
 #include "plat/address.h"
 #include "plat/name.h"
 #include "plat/net_unix.h"
+#include "sim/net.h"
 #include "work/work.h"
 
 #include <string.h>
@@ -91,6 +96,7 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
     jrt_store_release(&io->home, homely ? worker->scheduler : NULL);
     if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_io_label(plan);
     *out = jrt_io_name(io);
+    if (jrt_unlikely(jrt_net_is_simulated(plan->fd))) jrt_sim_note_handle(plan->fd, out->opaque);
     jrt_handle_opened(&cold->toll, out->opaque, end_by_name); /* no other thread knows it yet */
     return JANUS_OK;
 }
@@ -237,6 +243,21 @@ static bool begin_closing(struct jrt_io *io)
     if ((use & JRT_IO_CLOSING) != 0) return false;
     jrt_store_relaxed(&io->key, (uint64_t)0); /* relaxed: CLOSING decides. */
     return true;
+}
+
+void jrt_io_orphaned(const uint64_t name[2], bool left)
+{
+    struct jrt_io *io = NULL;
+    janus_io       handle = {{name[0], name[1]}};
+    if (left) { /* calls stay inside for ever: its place is lost, [io-world] */
+        io = jrt_io_of(handle);
+        if (io != NULL && begin_closing(io)) jrt_io_starved_forget(io);
+    } else if (jrt_io_enter_quietly(handle, 0, 0, &io) == JANUS_OK) {
+        bool ends = begin_closing(io);
+        jrt_debug_invariant("io-world", ends && jrt_net_is_simulated(io->fd));
+        (void)ends;
+        jrt_io_leave(io, 0);
+    }
 }
 
 janus_status janus_io_close(janus_io handle)

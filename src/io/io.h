@@ -156,6 +156,12 @@ uint32_t jrt_io_rights_of(janus_io_kind kind);
 /* Names the task that opens the plan's simulated descriptor; label.c. */
 void jrt_io_label(const struct jrt_io_plan *plan);
 
+/* The world of a handle has ended, jrt_sim_orphaned. */
+void jrt_io_orphaned(const uint64_t name[2], bool left);
+
+/* Forgets a call that waits for a descriptor, and never returns. */
+void jrt_io_starved_forget(const struct jrt_io *io);
+
 /* Finds out what the plan's descriptor is. */
 void jrt_io_classify(struct jrt_io_plan *plan);
 

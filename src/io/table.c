@@ -19,6 +19,7 @@
 #include "io/io.h"
 #include "look/places.h"
 #include "plat/memory.h"
+#include "sim/net.h"
 
 enum {
     PLACES = 1 << 20,
@@ -44,8 +45,9 @@ static bool make_table(void)
         pool.free_end = &pool.free;
         jrt_ready_table.stride = sizeof(struct jrt_io);
         jrt_store_relaxed(&jrt_ready_table.base, base); /* relaxed: `places` follows. */
-        /* release: the table. */
+        /* release, both: the table. */
         jrt_store_release(&jrt_places_here[JRT_PLACES_HANDLES], jrt_io_tell_waits);
+        jrt_store_release(&jrt_sim_orphaned, jrt_io_orphaned); /* release: as above. */
         return true;
     }
     return false;

@@ -367,6 +367,18 @@ static bool end_to_starve(const struct starving *self)
     return told;
 }
 
+void jrt_io_starved_forget(const struct jrt_io *io)
+{
+    struct starving **at = &starved.first;
+    jrt_lock(&starved.lock);
+    while (*at != NULL && (*at)->io != io) at = &(*at)->next;
+    if (*at != NULL) {
+        *at = (*at)->next;
+        jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: a hint. */
+    }
+    jrt_unlock(&starved.lock);
+}
+
 janus_status jrt_io_await_descriptor(struct jrt_io *io, bool *out_told)
 {
     const enum jrt_ready_way way = JRT_READY_READ;
