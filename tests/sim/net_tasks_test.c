@@ -146,6 +146,15 @@ TEST("with faults of the network every call returns, and no byte is lost or chan
             NULL);
 }
 
+TEST("when threads of workers die, and are replaced or not, every client gets its bytes back")
+{
+    const uint32_t death = JANUS_FAULT_DEATH, alone = JANUS_FAULT_DEATH | JANUS_FAULT_THREAD;
+    explore((janus_explore_options){.faults = death, .faults_every = 10}, &(int){1});
+    explore((janus_explore_options){.faults = alone, .faults_every = 10}, &(int){1});
+    explore((janus_explore_options){.faults = death | JANUS_FAULT_NETWORK, .faults_every = 20},
+            NULL);
+}
+
 TEST("a run on a seed gives the same hash twice, and another seed another one")
 {
     uint64_t hashes[3];
