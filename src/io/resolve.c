@@ -225,13 +225,29 @@ static janus_status look_up_in_world(const char *host, const char *service, janu
     return status;
 }
 
+/* A port in digits, or the name of a service, as RFC 6335 spells it. The system's own reader also
+ * accepts signs and spaces, and takes ports modulo 65536. */
+static bool is_service(const char *service)
+{
+    uint32_t port = 0;
+    size_t   length = strnlen(service, SERVICE_BYTES);
+    bool     letter = (service[0] | 0x20) >= 'a' && (service[0] | 0x20) <= 'z';
+    bool     digit = service[0] >= '0' && service[0] <= '9';
+    if (length == SERVICE_BYTES || (!letter && !digit)) return false;
+    if (strspn(service, "0123456789") != length) return true;
+    for (size_t i = 0; i < length && port <= UINT16_MAX; i++) {
+        port = port * 10 + (uint32_t)(service[i] - '0');
+    }
+    return port <= UINT16_MAX;
+}
+
 janus_status jrt_resolve_until(const char *host, const char *service, janus_address *out,
                                size_t max, size_t *out_count, uint64_t deadline_ns)
 {
     if (host == NULL || host[0] == '\0' || strnlen(host, HOST_BYTES) == HOST_BYTES) {
         return JANUS_INVALID;
     }
-    if (service != NULL && strnlen(service, SERVICE_BYTES) == SERVICE_BYTES) return JANUS_INVALID;
+    if (service != NULL && !is_service(service)) return JANUS_INVALID;
     if (is_numeric(host, service, out)) {
         *out_count = 1;
         return JANUS_OK;

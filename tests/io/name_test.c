@@ -191,6 +191,33 @@ TEST("a name without an answer is unreachable, and a name of 400 bytes is invali
     rig_all(resolve_badly, NULL, 1);
 }
 
+static int64_t resolve_bad_services(void *argument)
+{
+    static const char *const bad[] = {
+        "65536", "74936", "4294967376", "18446744073709551696", "", "-1", "+5", " 80", "\t80"};
+    static const char *const names[] = {"localhost", "two.test", "127.0.0.1", "::1"};
+    janus_address            found[4];
+    size_t                   count = 0;
+    int                      before = atomic_load(&asked);
+    janus_io                 io;
+    (void)argument;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            CHECK_EQ(janus_resolve(names[k], bad[i], found, 4, &count), JANUS_INVALID);
+            CHECK_EQ(janus_connect_name(names[k], bad[i], NULL, &io), JANUS_INVALID);
+        }
+    }
+    CHECK_EQ(atomic_load(&asked), before);
+    CHECK_EQ(janus_resolve("127.0.0.1", "65535", found, 4, &count), JANUS_OK);
+    CHECK_EQ(found[0].port, 65535);
+    return 0;
+}
+
+TEST("a port above 65535, with a sign or a space, or an empty one is invalid, and nobody is asked")
+{
+    rig_all(resolve_bad_services, NULL, 1);
+}
+
 static int64_t resolve_without_right(void *argument)
 {
     janus_address found[1];
