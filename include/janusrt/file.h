@@ -14,6 +14,9 @@
  * Links that stay inside work. janus_io_attenuate with JANUS_IO_MAY_READ makes a directory in which
  * nothing can be changed.
  *
+ * To give a plugin one directory and nothing else, pass it the handle. Where a profile gives more,
+ * bind a capability with JANUS_RIGHT_FILE_BELOW alone to its nursery (file_cap).
+ *
  * Where a call takes a directory, a handle of all zeros stands for the whole file system. Then the
  * path is one of the process, and the call itself needs the capability. A task that a capability or
  * a pool bounds opens no memory of a process, and nothing below /proc/self/fd: DENIED.

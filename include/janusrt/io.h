@@ -41,7 +41,9 @@
  *                     janus_cap_check_in, such as CAP_REVOKED
  *   HANDLE_LIMIT      as many handles live as the capability, the pool or the scheduler allows. A
  *                     call that needs no right may return it, too, and CAP_REVOKED and the like
- *   BUDGET_EXHAUSTED  the budget allows no transfer, or has no memory for the handle
+ *   BUDGET_EXHAUSTED  the budget allows no transfer, or has no memory for the handle. A task whose
+ *                     budget nobody refills ends in the call instead, see charge.h
+ *   DEADLOCK          simulated runs: no task is left that could end the wait
  *   NO_MEMORY         the system has none
  *   UNAVAILABLE       a call that makes a handle: the system gives no random numbers
  *   SYSTEM            another error of the system; janus_explain names it
@@ -105,7 +107,8 @@ typedef struct janus_io_piece {
 
 typedef struct janus_io_options {
     size_t      struct_bytes; /* sizeof this struct; JANUS_IO_OPTIONS sets it */
-    bool        kept;         /* it outlives the task that makes it; somebody must close it */
+    bool        kept;         /* it outlives the task that makes it; somebody must close it. It
+                                 ends with the nursery of the capability or pool that counts it */
     const char *name;         /* for dumps, copied, at most 31 bytes; NULL: none */
 } janus_io_options;
 #define JANUS_IO_OPTIONS(...) JANUS_OPTIONS_(janus_io_options, __VA_ARGS__)
@@ -262,7 +265,7 @@ JANUS_API janus_status janus_io_set_deadline(janus_io io, uint32_t ways, uint64_
 
 /*
  * Ends one direction of a connection. After WRITE, the other end reads all that was sent, and then
- * the end. After READ, reads return CLOSED.
+ * the end. After READ, reads return CLOSED, also those that wait.
  *
  * Context: anyone.
  * Yields:  only if the turn is over.
@@ -277,6 +280,7 @@ JANUS_API janus_status janus_io_shutdown(janus_io io, uint32_t ways);
 /*
  * Closes. Calls that wait there return CLOSED. Never waits. Bytes that were written are still sent.
  * A socket with unread bytes resets its connection: shut down and read to the end first.
+ * To end a connection that another task still uses, shut it down instead, and let that task close.
  *
  * Context: anyone.
  * Yields:  only if the turn is over.

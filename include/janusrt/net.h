@@ -2,11 +2,10 @@
 /*
  * Sockets: TCP, UDP, Unix. A server of an echo is:
  *
- *     static int64_t serve(void *argument) // one for each connection
+ *     static int64_t serve(janus_io io, void *argument) // one for each connection
  *     {
- *         janus_io io = *(janus_io *)argument;
- *         char     bytes[2048];
- *         size_t   got;
+ *         char   bytes[2048];
+ *         size_t got;
  *         while (janus_io_read(io, bytes, sizeof bytes, &got) == JANUS_OK) {
  *             if (janus_io_write(io, bytes, got, NULL) != JANUS_OK) break;
  *         }
@@ -17,7 +16,7 @@
  *     janus_io      listener;
  *     if (janus_address_parse("127.0.0.1:8080", &at) != JANUS_OK) return -100;
  *     if (janus_listen(&at, NULL, &listener) != JANUS_OK) return -101;
- *     return janus_serve(listener, serve, NULL, NULL);
+ *     return janus_serve(listener, serve, NULL, NULL, NULL);
  *
  * In a simulated run (a seed, or an exploration) the same calls use a simulated network, and no
  * byte leaves the process.
@@ -83,6 +82,9 @@ typedef struct janus_credentials {
     int64_t  process;
     uint32_t user, group;
 } janus_credentials;
+
+/* Serves one connection. A negative result is a failure, as a task's. */
+typedef int64_t janus_connection_entry(janus_io io, void *argument);
 
 JANUS_BEGIN_DECLS
 
@@ -150,10 +152,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
 
 /*
  * Serves every connection of a listener with a task that owns it, until the listener is closed or
- * the calling task is cancelled. `entry` gets a pointer to the janus_io of its connection, which is
- * valid while it runs. When the nursery has no room, or as many handles live as may, connections
- * wait in the backlog. A connection that fails does not end the others: the nursery's policy is
- * always WAIT_ALL.
+ * the calling task is cancelled. `entry` gets the connection and `argument`. When the nursery has
+ * no room, or as many handles live as may, connections wait in the backlog. A connection that fails
+ * does not end the others: the nursery's policy is always WAIT_ALL.
  *
  * `options` are those of the nursery, as a limit of children and the pool of all connections.
  * `each` are those of a connection's task, as its own budget and its stack, without a drop. Both
@@ -161,18 +162,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
  * of exhaustion.
  *
  *     const janus_budget limit = JANUS_BUDGET(.ops = 100000, .memory = 1 << 20, .syscalls = 1000);
- *     return janus_serve(listener, serve, JANUS_NURSERY_OPTIONS(.max_children = 500),
+ *     return janus_serve(listener, serve, NULL, JANUS_NURSERY_OPTIONS(.max_children = 500),
  *                        JANUS_SPAWN_OPTIONS(.budget = &limit));
  *
  * Context: a task.
  * Yields:  always.
- * Owns:    the connections are the children's.
+ * Owns:    the connections are the children's; `argument` stays the caller's.
  * Cost:    1 op and 1 syscall for each connection, and a spawn.
  * Errors:  OK            the listener was closed, and all children have ended
  *          CHILD_FAILED  as OK, but a child has failed: its `entry` returned a negative number
  *          CANCELLED, and those of janus_accept and janus_nursery_open
  */
-JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entry *entry,
+JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_connection_entry *entry,
+                                                   void                        *argument,
                                                    const janus_nursery_options *options,
                                                    const janus_spawn_options   *each);
 

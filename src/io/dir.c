@@ -116,6 +116,17 @@ static janus_status name_it(struct opening *opening, ptrdiff_t fd, janus_io *out
     return status;
 }
 
+/* To make a file empty counts as one written byte, [file-written]. */
+static janus_status open_and_count(struct opening *opening, ptrdiff_t *fd)
+{
+    uint64_t     counts = (opening->flags & O_TRUNC) != 0 ? 1 : 0;
+    janus_status status = jrt_handle_take_bytes(&opening->toll, counts);
+    if (status != JANUS_OK) return status;
+    status = jrt_file_help(run_open, opening, fd);
+    if (status != JANUS_OK) jrt_handle_give_bytes(&opening->toll, counts);
+    return status;
+}
+
 static janus_status open_it(struct opening *opening, janus_io *out)
 {
     struct jrt_handle_ask ask = {.name = opening->place.path, .bytes = HANDLE_BYTES};
@@ -127,7 +138,7 @@ static janus_status open_it(struct opening *opening, janus_io *out)
         status =
             jrt_handle_may_open(JANUS_CAP_KIND_FILE, 0, &ask, opening->plan.kept, &opening->toll);
         if (status == JANUS_OK) {
-            status = jrt_file_help(run_open, opening, &fd);
+            status = open_and_count(opening, &fd);
             if (status != JANUS_OK) jrt_handle_closed(&opening->toll);
         }
         place_leave(&opening->place);

@@ -386,7 +386,12 @@ static janus_status truncate_inside(struct jrt_io *io, void *argument)
 {
     ((struct change *)argument)->fd = io->fd;
     if (io->kind != JANUS_IO_KIND_FILE) return JANUS_UNAVAILABLE;
-    return jrt_file_help(run_truncate, argument, NULL);
+    struct jrt_handle_toll toll;
+    janus_status           status = take_bytes(io, 1, &toll);
+    if (status != JANUS_OK) return status;
+    status = jrt_file_help(run_truncate, argument, NULL);
+    give_bytes(&toll, status == JANUS_OK ? 0 : 1);
+    return status;
 }
 
 janus_status janus_file_truncate(janus_io file, uint64_t bytes)

@@ -346,11 +346,11 @@ TEST("a program without I/O has no set")
 
 /* As many handles as may live. */
 
-static int64_t answer(void *argument)
+static int64_t answer(janus_io io, void *argument)
 {
-    janus_io io = *(janus_io *)argument;
-    char     byte;
-    size_t   got;
+    char   byte;
+    size_t got;
+    (void)argument;
     while (janus_io_read(io, &byte, 1, &got) == JANUS_OK) {
         if (janus_io_write(io, &byte, 1, NULL) != JANUS_OK) break;
     }
@@ -359,7 +359,7 @@ static int64_t answer(void *argument)
 
 static int64_t serve_few(void *argument)
 {
-    return janus_serve(*(janus_io *)argument, answer, NULL, NULL);
+    return janus_serve(*(janus_io *)argument, answer, NULL, NULL, NULL);
 }
 
 static void ask(int fd, char byte)

@@ -36,11 +36,11 @@ static bool is_trouble(janus_status status)
            status == JANUS_CANCELLED;
 }
 
-static int64_t serve(void *argument)
+static int64_t serve(janus_io io, void *argument)
 {
-    janus_io io = *(janus_io *)argument;
     char     bytes[16];
     size_t   got;
+    (void)argument;
     for (;;) {
         janus_status status = janus_io_read(io, bytes, sizeof bytes, &got);
         if (status == JANUS_OK) status = janus_io_write(io, bytes, got, NULL);
@@ -53,7 +53,7 @@ static int64_t serve(void *argument)
 static int64_t run_server(void *argument)
 {
     struct town *town = argument;
-    janus_status status = janus_serve(town->listener, serve, NULL, NULL);
+    janus_status status = janus_serve(town->listener, serve, NULL, NULL, NULL);
     JANUS_EXPECT(status == JANUS_OK || status == JANUS_STALE); /* closed before it began */
     return 0;
 }

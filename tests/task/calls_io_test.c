@@ -20,7 +20,10 @@ static const char *const      sleeper[] = {"sleep", "100000", NULL};
 static const char *const      trivial[] = {"true", NULL};
 static const janus_io_options plain = {.struct_bytes = sizeof plain};
 
-static int64_t serve_nobody(void *argument) { return argument == NULL ? -1 : 0; }
+static int64_t serve_nobody(janus_io io, void *argument)
+{
+    return argument == NULL ? (int64_t)io.opaque[0] : 0;
+}
 
 /* Bytes. */
 CALL(io_write_read, size_t got; (void)!janus_io_write(t->pair[0], "x", 1, NULL);
@@ -66,7 +69,7 @@ CALL(
                                           janus_accept(t->listener, &ends[1], NULL) == JANUS_OK) {
         janus_io_close(ends[0]), janus_io_close(ends[1]);
     })
-CALL(serve_refused, (void)!janus_serve(t->pair[0], serve_nobody, NULL, NULL))
+CALL(serve_refused, (void)!janus_serve(t->pair[0], serve_nobody, NULL, NULL, NULL))
 CALL(resolve_number, size_t count; janus_address out;
      (void)!janus_resolve("127.0.0.1", "80", &out, 1, &count))
 CALL(connect_name_refused, janus_io made; (void)!janus_connect_name("127.0.0.1", "1", NULL, &made))
