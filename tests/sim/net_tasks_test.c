@@ -38,8 +38,8 @@ static bool is_trouble(janus_status status)
 
 static int64_t serve(janus_io io, void *argument)
 {
-    char     bytes[16];
-    size_t   got;
+    char   bytes[16];
+    size_t got;
     (void)argument;
     for (;;) {
         janus_status status = janus_io_read(io, bytes, sizeof bytes, &got);
