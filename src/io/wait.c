@@ -194,6 +194,7 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
             if (status == JANUS_OK) io->drained[way] = JRT_IO_EMPTY;
         }
         if (status != JANUS_OK) return status;
+        worker->waits_at = (uint32_t)io->fd;
         visit.lazy = keeps_alarm(io, worker);
         if (!visit.lazy) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);
