@@ -286,13 +286,14 @@ janus_status janus_file_read_at(janus_io file, uint64_t offset, void *to, size_t
 {
     struct at at = {.piece = {to, max}, .offset = offset};
     jrt_stack_check(); /* [stack-reserve] */
-    if (to == NULL || max == 0 || out_got == NULL || !is_place(offset, max)) return JANUS_INVALID;
+    if (to == NULL || max == 0 || out_got == NULL || !is_place(offset, max))
+        return jrt_io_told(JANUS_INVALID);
     *out_got = 0;
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_file_call(file, JANUS_IO_MAY_READ, 0, read_inside, &at);
     jrt_io_toll(at.done);
     *out_got = at.done;
-    return status;
+    return jrt_io_told(status);
 }
 
 static janus_status write_inside(struct jrt_io *io, void *argument)
@@ -318,11 +319,11 @@ janus_status janus_file_write_at(janus_io file, uint64_t offset, const void *fro
     struct at at = {.piece = {(void *)from, count}, .offset = offset};
     jrt_stack_check(); /* [stack-reserve] */
     if (out_done != NULL) *out_done = 0;
-    if ((from == NULL && count > 0) || !is_place(offset, count)) return JANUS_INVALID;
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
+    if ((from == NULL && count > 0) || !is_place(offset, count)) return jrt_io_told(JANUS_INVALID);
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, write_inside, &at);
     if (out_done != NULL) *out_done = at.done;
-    return status;
+    return jrt_io_told(status);
 }
 
 /* Other calls. */
@@ -332,7 +333,7 @@ janus_status janus_file_seek(janus_io file, uint64_t offset)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = jrt_io_pay_and_enter(file, 0, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     bool directory = io->kind == JANUS_IO_KIND_DIRECTORY;
     if (directory && offset != 0) {
         status = JANUS_INVALID;
@@ -343,7 +344,7 @@ janus_status janus_file_seek(janus_io file, uint64_t offset)
         if (error != 0) status = jrt_io_error(error);
     }
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 /* What a helper does with a descriptor. */
@@ -372,8 +373,8 @@ janus_status janus_file_sync(janus_io file, bool everything)
 {
     struct change change = {.everything = everything};
     jrt_stack_check(); /* [stack-reserve] */
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
-    return jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, sync_inside, &change);
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, sync_inside, &change));
 }
 
 static ptrdiff_t run_truncate(void *argument)
@@ -398,8 +399,8 @@ janus_status janus_file_truncate(janus_io file, uint64_t bytes)
 {
     struct change change = {.bytes = bytes};
     jrt_stack_check(); /* [stack-reserve] */
-    if (jrt_io_is_none(file) || bytes > INT64_MAX) return JANUS_INVALID;
-    return jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, truncate_inside, &change);
+    if (jrt_io_is_none(file) || bytes > INT64_MAX) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, truncate_inside, &change));
 }
 
 static ptrdiff_t run_inspect(void *argument)
@@ -420,9 +421,10 @@ janus_status janus_file_inspect(janus_io file, janus_file_info *out)
     janus_file_info info;
     struct change   change = {.info = &info};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out))
+        return jrt_io_told(JANUS_INVALID);
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_file_call(file, 0, 0, inspect_inside, &change);
     if (status == JANUS_OK) jrt_struct_give(out, &info);
-    return status;
+    return jrt_io_told(status);
 }

@@ -21,6 +21,7 @@
 
 #include "base/options.h"
 #include "means/call.h"
+#include "means/trouble.h"
 #include "plat/address.h"
 #include "plat/name.h"
 #include "plat/net_unix.h"
@@ -151,20 +152,35 @@ void jrt_io_unlock(struct jrt_io_cold *cold)
  * the handle. */
 static bool may_wait(uint32_t right) { return (right & ~(uint32_t)JANUS_IO_MAY_CLOSE) != 0; }
 
-janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
-                                  struct jrt_io **out)
+/* Notes what the handle lacks, for janus_explain. */
+__attribute__((noinline, cold)) static janus_status lacks(janus_io handle, janus_status status,
+                                                          uint32_t rights)
+{
+    char           name[sizeof((janus_io_info *)NULL)->name] = "";
+    struct jrt_io *io = NULL;
+    if (status == JANUS_STALE) return jrt_trouble_lacks(status, 0, jrt_io_remembered(handle));
+    if (jrt_io_enter(handle, 0, 0, &io) == JANUS_OK) {
+        jrt_name_again(name, sizeof name, io->cold->name);
+        jrt_io_leave(io, 0);
+    }
+    return jrt_trouble_lacks(status, rights, name);
+}
+
+janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out)
 {
     struct jrt_io *io = jrt_io_of(handle);
     if (jrt_unlikely(io == NULL)) {
-        return jrt_io_is_none(handle) ? JANUS_INVALID : JANUS_STALE;
+        return jrt_io_is_none(handle) ? JANUS_INVALID : lacks(handle, JANUS_STALE, 0);
     }
-    if (jrt_unlikely((jrt_io_rights(handle) & right) != right)) return JANUS_CAP_RIGHT;
+    if (jrt_unlikely((jrt_io_rights(handle) & right) != right)) {
+        return lacks(handle, JANUS_CAP_RIGHT, right & ~jrt_io_rights(handle));
+    }
     /* relaxed: set where only one thread was, [poller-fork]. */
     if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return JANUS_STATE;
     uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
     uint32_t most = may_wait(right) ? JRT_IO_WAITERS : JRT_IO_COUNT;
     do {
-        if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return JANUS_STALE;
+        if (jrt_unlikely((use & JRT_IO_CLOSING) != 0)) return lacks(handle, JANUS_STALE, 0);
         if (jrt_unlikely((use & exclusive) != 0)) return JANUS_STATE;
         if (jrt_unlikely((use & JRT_IO_COUNT) >= most)) return JANUS_FULL;
         /* acq_rel: [io-use], what the last caller wrote. */
@@ -173,16 +189,10 @@ janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t excl
     bool same = jrt_load_acquire(&io->key) == (handle.opaque[0] ^ handle.opaque[1]);
     if (jrt_unlikely(!same) && jrt_io_of(handle) != io) { /* it changed hands meanwhile */
         jrt_io_leave(io, exclusive);
-        return JANUS_STALE;
+        return lacks(handle, JANUS_STALE, 0);
     }
     *out = io;
     return JANUS_OK;
-}
-
-janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out)
-{
-    janus_status status = jrt_io_enter_quietly(handle, right, exclusive, out);
-    return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
 }
 
 /* Nobody is inside, and nobody can enter. */
@@ -193,6 +203,7 @@ void jrt_io_left(struct jrt_io *io)
     bool shared = jrt_load_relaxed(&io->shared); /* relaxed: all calls that set it have left. */
     bool freed = cold->process != NULL;
     jrt_poller_leave(&io->at, io->fd, io->borrowed || shared);
+    if (jrt_unlikely(jrt_world_now() != NULL)) jrt_io_remember(io);
     if (cold->process != NULL) {
         jrt_io_process_end(cold);
     } else if (io->fd >= 0 && !io->borrowed) {
@@ -252,7 +263,7 @@ void jrt_io_orphaned(const uint64_t name[2], bool left)
     if (left) { /* calls stay inside for ever: its place is lost, [io-world] */
         io = jrt_io_of(handle);
         if (io != NULL && begin_closing(io)) jrt_io_starved_forget(io);
-    } else if (jrt_io_enter_quietly(handle, 0, 0, &io) == JANUS_OK) {
+    } else if (jrt_io_enter(handle, 0, 0, &io) == JANUS_OK) {
         bool ends = begin_closing(io);
         jrt_debug_invariant("io-world", ends && jrt_net_is_simulated(io->fd));
         (void)ends;
@@ -260,10 +271,9 @@ void jrt_io_orphaned(const uint64_t name[2], bool left)
     }
 }
 
-janus_status janus_io_close(janus_io handle)
+janus_status jrt_io_close(janus_io handle)
 {
     struct jrt_io *io = NULL;
-    jrt_stack_check(); /* [stack-reserve] */
     if (jrt_io_is_none(handle)) return JANUS_OK;
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
     if (status != JANUS_OK) return status;
@@ -271,10 +281,16 @@ janus_status janus_io_close(janus_io handle)
         jrt_ready_tell(&io->ready, JRT_READY_READ);
         jrt_ready_tell(&io->ready, JRT_READY_WRITE);
     } else {
-        status = jrt_stale(JANUS_STALE, __func__);
+        status = lacks(handle, JANUS_STALE, 0);
     }
     jrt_io_leave(io, 0);
     return status;
+}
+
+janus_status janus_io_close(janus_io handle)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    return jrt_io_told(jrt_io_close(handle));
 }
 
 /* The owner has ended. If another task has taken the handle meanwhile, it goes on. */
@@ -302,16 +318,16 @@ janus_status janus_io_release(janus_io handle, int *out_fd)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out_fd == NULL) return JANUS_INVALID;
-    if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    if (out_fd == NULL) return jrt_io_told(JANUS_INVALID);
+    if (jrt_world_now() != NULL) return jrt_io_told(jrt_trouble_simulated("raw descriptors"));
     /* Nothing counts a released descriptor any more. */
     janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, NULL);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     if (io->cold->process != NULL) { /* the library collects it */
         jrt_io_leave(io, 0);
-        return JANUS_UNAVAILABLE;
+        return jrt_io_told(JANUS_UNAVAILABLE);
     }
     uint32_t alone = 1;
     /* acq_rel: as begin_closing, if nobody else is inside. */
@@ -324,7 +340,7 @@ janus_status janus_io_release(janus_io handle, int *out_fd)
         status = (alone & JRT_IO_CLOSING) != 0 ? JANUS_STALE : JANUS_STATE;
     }
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_io_attenuate(janus_io handle, uint32_t rights, janus_io *out)
@@ -332,17 +348,17 @@ janus_status janus_io_attenuate(janus_io handle, uint32_t rights, janus_io *out)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || rights == 0 || (rights & ~(uint32_t)JANUS_IO_MAY_ALL) != 0) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     janus_status status = jrt_io_enter(handle, 0, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     if ((rights & ~jrt_io_rights(handle)) != 0) {
         status = JANUS_CAP_WIDENS;
     } else {
         *out = jrt_io_name_with(io, rights);
     }
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_io_take(janus_io handle)
@@ -350,9 +366,9 @@ janus_status janus_io_take(janus_io handle)
     struct jrt_io     *io = NULL;
     struct jrt_worker *worker = jrt_worker_self();
     jrt_stack_check(); /* [stack-reserve] */
-    if (worker == NULL) return JANUS_STATE;
+    if (worker == NULL) return jrt_io_told(JANUS_STATE);
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     jrt_io_lock(io->cold);
     bool moves = jrt_io_home(io) != worker->scheduler; /* under the lock: others may take it, too */
     if (moves) jrt_io_leave_home(io);                  /* if the move fails, alarms are in frames */
@@ -367,16 +383,16 @@ janus_status janus_io_take(janus_io handle)
         jrt_ready_kick(&io->ready, JRT_READY_WRITE);
     }
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_io_shutdown(janus_io handle, uint32_t ways)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return JANUS_INVALID;
+    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     if (!io->socket) {
         status = JANUS_UNAVAILABLE;
     } else {
@@ -384,16 +400,16 @@ janus_status janus_io_shutdown(janus_io handle, uint32_t ways)
         if (error != 0) status = jrt_io_error(error);
     }
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_io_set_deadline(janus_io handle, uint32_t ways, uint64_t deadline_ns)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return JANUS_INVALID;
+    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_io_enter(handle, JANUS_IO_MAY_CLOSE, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     for (int way = 0; way < JRT_READY_WAYS; way++) {
         if ((ways >> way & 1u) == 0) continue;
         jrt_store_seq_cst(&io->deadlines[way], deadline_ns); /* seq_cst: [ready-look]. */
@@ -408,9 +424,10 @@ janus_status janus_io_inspect(janus_io handle, janus_io_info *out)
     struct jrt_io *io = NULL;
     janus_address  peer;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out))
+        return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_io_enter(handle, 0, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     janus_io_info info = {
         .kind = (janus_io_kind)io->kind, .rights = jrt_io_rights(handle), .descriptor = io->fd};
     for (int way = 0; way < JRT_READY_WAYS; way++) { /* relaxed, all: numbers to show. */

@@ -173,9 +173,6 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
 /* Begins a call. `exclusive`: JRT_IO_READER, JRT_IO_WRITER or 0. OK, STALE, INVALID, CAP_RIGHT,
  * STATE. */
 janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out);
-/* Enters as jrt_io_enter, without a report of a stale handle to an explorer. */
-janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
-                                  struct jrt_io **out);
 
 void jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
@@ -311,6 +308,27 @@ void jrt_io_pay_back(void);
 
 /* Ends a public call: a cancelled task obeys. */
 janus_status jrt_io_end(janus_status status);
+
+/* The slow path of jrt_io_told_by. */
+janus_status jrt_io_tell(janus_status status, const char *call);
+
+/* Every public call returns its status through this. An error is noted for janus_explain, so that
+ * no sentence of an earlier call stays. A stale handle is reported to an explorer. */
+static inline janus_status jrt_io_told_by(janus_status status, const char *call)
+{
+    return jrt_likely(status >= 0) ? status : jrt_io_tell(status, call);
+}
+#define jrt_io_told(status) jrt_io_told_by(status, __func__)
+
+/* The error that was just noted is about this path or address. */
+janus_status jrt_io_about(janus_status status, const janus_address *address);
+
+/* Closes as janus_io_close. A stale handle is nobody's mistake. */
+janus_status jrt_io_close(janus_io handle);
+
+/* Remembers the name of a handle that is closed in a world, and finds it again; label.c. */
+void        jrt_io_remember(const struct jrt_io *io);
+const char *jrt_io_remembered(janus_io handle);
 
 /* Copies as many options as the caller's struct has; NULL: defaults. False: it is no such
  * struct. */

@@ -31,6 +31,7 @@
 #include "io/io.h"
 #include "means/call.h"
 #include "means/terms.h"
+#include "means/trouble.h"
 #include "plat/address.h"
 #include "sched/blocking.h"
 
@@ -160,8 +161,8 @@ static void leave(struct lookup *lookup)
 
 static janus_status meaning_of(int found)
 {
-    if (found == -ENOENT) return JANUS_NOT_FOUND;
-    return found == -EAGAIN ? JANUS_UNREACHABLE : jrt_io_error(found);
+    if (found == -EAGAIN) return jrt_trouble_system(JANUS_UNREACHABLE, EAGAIN);
+    return jrt_io_error(found);
 }
 
 static janus_status give_answer(int found, const janus_address *addresses, janus_address *out,
@@ -260,14 +261,15 @@ janus_status jrt_resolve_until(const char *host, const char *service, janus_addr
     status = jrt_world_now() != NULL ? look_up_in_world(host, service, out, max, out_count)
                                      : look_up(host, service, out, max, out_count, deadline_ns);
     if (status == JANUS_CANCELLED || status == JANUS_NO_MEMORY) jrt_io_pay_back();
-    return status;
+    return status < 0 ? jrt_trouble_about(status, JRT_SUBJECT_HOST, host) : status;
 }
 
 janus_status janus_resolve(const char *host, const char *service, janus_address *out, size_t max,
                            size_t *out_count)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || max == 0 || out_count == NULL) return JANUS_INVALID;
+    if (out == NULL || max == 0 || out_count == NULL) return jrt_io_told(JANUS_INVALID);
     *out_count = 0;
-    return jrt_io_end(jrt_resolve_until(host, service, out, max, out_count, JRT_NEVER));
+    return jrt_io_told(
+        jrt_io_end(jrt_resolve_until(host, service, out, max, out_count, JRT_NEVER)));
 }

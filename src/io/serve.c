@@ -24,7 +24,7 @@ static int64_t serve_one(void *argument)
     free(argument);
     janus_status status = janus_io_take(guest.io);
     int64_t      result = status == JANUS_OK ? guest.entry(guest.io, guest.argument) : status;
-    JANUS_IGNORE(janus_io_close(guest.io)); /* STALE: the entry has closed it */
+    JANUS_IGNORE(jrt_io_close(guest.io)); /* STALE: the entry has closed it */
     return result;
 }
 
@@ -109,16 +109,16 @@ janus_status janus_serve(janus_io listener, janus_connection_entry *entry, void 
     janus_nursery_options options = {.struct_bytes = sizeof options};
     janus_spawn_options   child = {.struct_bytes = sizeof child};
     jrt_stack_check(); /* [stack-reserve] */
-    if (entry == NULL) return JANUS_INVALID;
+    if (entry == NULL) return jrt_io_told(JANUS_INVALID);
     janus_status status = set_up(given, each, &options, &child);
     if (status == JANUS_OK) status = check(listener);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     janus_nursery nursery;
     status = janus_nursery_open(&nursery, &options);
-    if (status < JANUS_OK) return status;
+    if (status < JANUS_OK) return jrt_io_told(status);
     janus_status served = serve(&nursery, listener, &guest, &child);
     status = janus_nursery_end(&nursery, NULL);
     bool closed = served == JANUS_CLOSED;
-    if (status != JANUS_OK || closed) return status;
-    return served;
+    if (status != JANUS_OK || closed) return jrt_io_told(status);
+    return jrt_io_told(served);
 }

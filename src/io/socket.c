@@ -65,20 +65,20 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
     struct jrt_handle_toll toll;
     jrt_stack_check(); /* [stack-reserve] */
     if (at == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
-    if (options.backlog > INT32_MAX) return JANUS_INVALID;
+    if (options.backlog > INT32_MAX) return jrt_io_told(JANUS_INVALID);
     const janus_address copy = *at; /* it may change while the task waits */
     at = &copy;
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = may_open(JANUS_RIGHT_NET_LISTEN, at, options.kept, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     int fd = jrt_net()->socket((janus_family)at->family, SOCK_STREAM);
     int error = fd < 0 ? fd : prepare_listener(fd, at, &options);
     if (error < 0) {
         jrt_handle_closed(&toll);
-        return give_up(fd, jrt_io_error(error));
+        return jrt_io_told(jrt_io_about(give_up(fd, jrt_io_error(error)), at));
     }
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_LISTENER,
                                .fd = fd,
@@ -87,7 +87,7 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
                                .kept = options.kept,
                                .name = options.name};
     status = jrt_io_make(&plan, &toll, out);
-    return status == JANUS_OK ? status : give_up(fd, status);
+    return jrt_io_told(status == JANUS_OK ? status : give_up(fd, status));
 }
 
 /* Accepting. */
@@ -140,7 +140,7 @@ static janus_status accept_in_turn(janus_io handle, struct jrt_io_plan *plan,
                                    janus_address *out_peer)
 {
     struct jrt_io *listener = NULL;
-    janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    janus_status   status = jrt_io_enter(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
     if (status != JANUS_OK) return status;
     if (listener->kind != JANUS_IO_KIND_LISTENER) {
         status = JANUS_STATE;
@@ -184,9 +184,8 @@ static janus_status accept_one(janus_io listener, janus_io *out, janus_address *
 janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
-    janus_status status = accept_one(listener, out, out_peer);
-    return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
+    if (out == NULL) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(accept_one(listener, out, out_peer));
 }
 
 /* As many handles live as may. Waits until one is closed, as for a descriptor. */
@@ -194,7 +193,7 @@ static janus_status await_place(janus_io handle)
 {
     struct jrt_io *listener = NULL;
     bool           told = false;
-    janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    janus_status   status = jrt_io_enter(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
     if (status != JANUS_OK) return status;
     status = jrt_io_turn_take(listener, JRT_READY_READ, JRT_WAIT_ACCEPT);
     if (status == JANUS_OK) {
@@ -323,14 +322,14 @@ janus_status janus_connect(const janus_address *to, const janus_connect_options 
     janus_connect_options options;
     jrt_stack_check(); /* [stack-reserve] */
     if (to == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     const janus_address copy = *to; /* it may change while the task waits */
     janus_status        status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = connect_with(&copy, &options, out);
     if (status == JANUS_CANCELLED || status == JANUS_STATE) jrt_io_pay_back();
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(jrt_io_about(status, &copy)));
 }
 
 /* Pairs and pipes. */
@@ -410,13 +409,13 @@ static janus_status make_two(int (*make)(int out[2]), bool socket, const janus_i
 janus_status janus_io_pair(const janus_io_options *options, janus_io out[2])
 {
     jrt_stack_check(); /* [stack-reserve] */
-    return make_two(jrt_net()->pair, true, options, out);
+    return jrt_io_told(make_two(jrt_net()->pair, true, options, out));
 }
 
 janus_status janus_io_pipe(const janus_io_options *options, janus_io out[2])
 {
     jrt_stack_check(); /* [stack-reserve] */
-    return make_two(jrt_net()->pipe, false, options, out);
+    return jrt_io_told(make_two(jrt_net()->pipe, false, options, out));
 }
 
 /* Addresses. */
@@ -436,10 +435,10 @@ static janus_status ask(janus_io handle, int (*question)(int fd, janus_address *
 
 janus_status janus_io_local(janus_io io, janus_address *out)
 {
-    return ask(io, jrt_net()->local, out);
+    return jrt_io_told(ask(io, jrt_net()->local, out));
 }
 
 janus_status janus_io_peer(janus_io io, janus_address *out)
 {
-    return ask(io, jrt_net()->peer, out);
+    return jrt_io_told(ask(io, jrt_net()->peer, out));
 }
