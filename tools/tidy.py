@@ -327,6 +327,17 @@ def rule_words(root, sources):
                     yield source.path, number, "a test must not sleep: wait for what it waits for"
 
 
+def rule_results(root, sources):
+    """Examples and headers show users how to fail: -1 to -99 are statuses of the library."""
+    result = re.compile(r"\b(?:return|: *)\s*-[1-9][0-9]?;")
+    for source in sources:
+        if not source.is_c or source.top not in ("include", "examples"):
+            continue
+        for number, line in enumerate(source.lines, 1):
+            if result.search(without_strings(line)):
+                yield source.path, number, "-1 to -99 are statuses: return a number below -99"
+
+
 # The seam itself; the simulated system; the recorder, which must not pass points of the world it
 # records ([trace-pure]); the explorer, which runs outside of all worlds.
 OUTSIDE_WORLDS = {"plat", "sim", "trace", "explore"}
@@ -353,6 +364,7 @@ RULES = (
     rule_answers,
     rule_labels,
     rule_words,
+    rule_results,
     rule_memory,
 )
 

@@ -8,8 +8,8 @@
  *         struct pair *pair = argument;
  *         janus_status status;
  *         JANUS_NURSERY(n, status) {
- *             if (janus_spawn(n, fetch, &pair->left) != JANUS_OK) return -1;
- *             if (janus_spawn(n, fetch, &pair->right) != JANUS_OK) return -1;
+ *             if (janus_spawn(n, fetch, &pair->left) != JANUS_OK) return -100;
+ *             if (janus_spawn(n, fetch, &pair->right) != JANUS_OK) return -100;
  *         } // both have ended here; what they wrote can be read
  *         return status;
  *     }
