@@ -338,6 +338,21 @@ def rule_results(root, sources):
                 yield source.path, number, "-1 to -99 are statuses: return a number below -99"
 
 
+def rule_told(root, sources):
+    """Public calls for I/O return errors through jrt_io_told, so that janus_explain knows them."""
+    public = re.compile(r"^janus_status janus_")
+    plain = re.compile(r"\breturn (?!JANUS_OK;|jrt_io_told\()")
+    for source in sources:
+        # The hot calls are told of where they become slow.
+        if not source.path.startswith("src/io/") or source.name == "quick.c" or not source.is_c:
+            continue
+        inside = False
+        for number, line in enumerate(source.code, 1):
+            inside = (inside or bool(public.match(line))) and not line.startswith("}")
+            if inside and plain.search(line):
+                yield source.path, number, "a public call for I/O returns through jrt_io_told"
+
+
 # The seam itself; the simulated system; the recorder, which must not pass points of the world it
 # records ([trace-pure]); the explorer, which runs outside of all worlds.
 OUTSIDE_WORLDS = {"plat", "sim", "trace", "explore"}
@@ -365,6 +380,7 @@ RULES = (
     rule_labels,
     rule_words,
     rule_results,
+    rule_told,
     rule_memory,
 )
 
