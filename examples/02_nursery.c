@@ -16,7 +16,7 @@ static int64_t square(void *argument)
 static int64_t fail(void *argument)
 {
     (void)argument;
-    return -7;
+    return -107;
 }
 
 static int64_t wait_for_ever(void *argument)
@@ -33,7 +33,7 @@ static int64_t program(void *argument)
     JANUS_NURSERY(n, status)
     {
         for (int i = 0; i < 4; i++) {
-            if (janus_spawn(n, square, &numbers[i]) != JANUS_OK) return -1; /* after the others */
+            if (janus_spawn(n, square, &numbers[i]) != JANUS_OK) return -100; /* after the others */
         }
     }
     if (status != JANUS_OK) return status; /* a child failed, or no nursery was opened */
@@ -41,7 +41,7 @@ static int64_t program(void *argument)
 
     janus_nursery        nursery;
     janus_nursery_result result;
-    if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -1;
+    if (janus_nursery_open(&nursery, NULL) != JANUS_OK) return -100;
     status = janus_spawn(&nursery, wait_for_ever, NULL);
     if (status == JANUS_OK) status = janus_spawn(&nursery, fail, NULL);
     if (status != JANUS_OK) (void)janus_nursery_cancel(&nursery);
@@ -54,5 +54,5 @@ int main(void) { return janus_run(NULL, program, NULL, NULL) == JANUS_OK ? 0 : 1
 
 /* Prints:
  * 1 4 9 16
- * JANUS_CHILD_FAILED: error -7
+ * JANUS_CHILD_FAILED: error -107
  */

@@ -46,9 +46,9 @@ static int64_t program(void *argument)
     size_t       chosen = 0;
     janus_status status = JANUS_OK;
     (void)argument;
-    if (janus_channel_create(sizeof(int), 4, NULL, &shop.jobs) != JANUS_OK) return -1;
-    if (janus_channel_create(sizeof(int), 0, NULL, &shop.results) != JANUS_OK) return -1;
-    if (janus_channel_create(0, 0, NULL, &shop.done) != JANUS_OK) return -1;
+    if (janus_channel_create(sizeof(int), 4, NULL, &shop.jobs) != JANUS_OK) return -100;
+    if (janus_channel_create(sizeof(int), 0, NULL, &shop.results) != JANUS_OK) return -100;
+    if (janus_channel_create(0, 0, NULL, &shop.done) != JANUS_OK) return -100;
     janus_select_case cases[] = {{.channel = shop.results, .value = &number},
                                  {.channel = shop.done}};
     janus_status      ended;

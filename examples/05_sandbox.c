@@ -43,20 +43,20 @@ static int64_t program(void *argument)
     janus_cap        spawn;
     janus_nursery    n;
     int              started = 0;
-    if (janus_nursery_open(&n, NULL) != JANUS_OK) return -1;
+    if (janus_nursery_open(&n, NULL) != JANUS_OK) return -100;
     printf("without: %s\n", janus_status_name(janus_spawn(&n, nothing, NULL)));
     JANUS_IGNORE(janus_nursery_end(&n, NULL));
 
     /* The first task takes the authority once and mints a capability for itself. */
     const janus_cap_limits limits = {.spawn = {.max_tasks = 5, .task_budget = {.ops = 50000}}};
-    if (janus_authority_take(NULL, &root) != JANUS_OK) return -1;
+    if (janus_authority_take(NULL, &root) != JANUS_OK) return -100;
     if (janus_cap_mint(root, 0,
                        JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_SPAWN, .rights = JANUS_RIGHTS_ALL,
                                        .limits = &limits),
                        &spawn) != JANUS_OK) {
-        return -1;
+        return -100;
     }
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)) != JANUS_OK) return -1;
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.spawn_cap = spawn)) != JANUS_OK) return -100;
     janus_status spawned = janus_spawn(&n, plugin, &started);
     janus_status status = janus_nursery_end(&n, NULL);
     if (spawned != JANUS_OK) return spawned;

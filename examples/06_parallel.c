@@ -61,7 +61,7 @@ static int64_t is_sorted(void *argument, uint64_t begin, uint64_t end)
 {
     const uint32_t *at = argument;
     for (uint64_t i = begin; i < end; i++) {
-        if (at[i] > at[i + 1]) return -1;
+        if (at[i] > at[i + 1]) return -100;
     }
     return 0;
 }
@@ -87,7 +87,7 @@ static int64_t plus(void *argument, void *value, const void *right)
 static int64_t check_thousands(void *argument, uint64_t begin, uint64_t end)
 {
     (void)argument, (void)end;
-    return begin == 7000 ? -7 : 0;
+    return begin == 7000 ? -107 : 0;
 }
 
 static int64_t first_task(void *argument)
@@ -120,5 +120,5 @@ int main(void) { return janus_run(NULL, first_task, NULL, NULL) == JANUS_OK ? 0 
 /* Prints:
  * 200000 numbers are sorted
  * both sums are 1.0005590491688738: the same
- * the loop returned -7, for indices 7000 to 8000
+ * the loop returned -107, for indices 7000 to 8000
  */

@@ -11,7 +11,7 @@ static int64_t fibonacci(void *argument)
     (void)argument;
     intptr_t a = 0, b = 1;
     while (a < 60) {
-        if (janus_fiber_suspend((void *)a, NULL) != JANUS_OK) return -1;
+        if (janus_fiber_suspend((void *)a, NULL) != JANUS_OK) return -100;
         intptr_t next = a + b;
         a = b;
         b = next;

@@ -19,7 +19,7 @@ static int64_t dig(int64_t depth)
 
 static int64_t member(void *argument)
 {
-    if (janus_fiber_suspend(NULL, NULL) != JANUS_OK) return -1;
+    if (janus_fiber_suspend(NULL, NULL) != JANUS_OK) return -100;
     return argument == &crowd[DIGGER] ? dig(0) : 1;
 }
 

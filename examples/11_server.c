@@ -10,11 +10,11 @@
 #include <string.h>
 
 /* Reads numbers of one digit up to a newline, and answers with their sum. */
-static int64_t serve(void *argument)
+static int64_t serve(janus_io io, void *argument)
 {
-    janus_io     io = *(janus_io *)argument;
     unsigned     sum = 0;
     janus_status status;
+    (void)argument;
     for (;;) {
         char   digits[16], answer[16];
         size_t got;
@@ -77,7 +77,7 @@ static int64_t first_task(void *argument)
     JANUS_NURSERY(clients, status)
     {
         if (janus_spawn(clients, visit, &listener) != JANUS_OK) break;
-        served = janus_serve(listener, serve, NULL, JANUS_SPAWN_OPTIONS(.budget = &limit));
+        served = janus_serve(listener, serve, NULL, NULL, JANUS_SPAWN_OPTIONS(.budget = &limit));
     }
     printf("the server ended: %s\n", janus_status_name(served));
     return status;

@@ -116,7 +116,7 @@ static int64_t fork_bomb(void *argument)
     struct attack *attack = argument;
     janus_nursery  n;
     char           text[TEXT_MAX];
-    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "bombs")) != JANUS_OK) return -1;
+    if (janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.name = "bombs")) != JANUS_OK) return -100;
     for (bool told = false;;) {
         janus_status status = START(&n, attack, fork_bomb);
         if (status == JANUS_SPAWN_BUDGET && !told) {
@@ -394,13 +394,13 @@ static int64_t town(void *argument)
 {
     static uint64_t sums[CREW];
     double          seconds = *(double *)argument;
-    if (mint() != JANUS_OK) return -1;
+    if (mint() != JANUS_OK) return -100;
     began_ns = janus_now_ns();
     end_ns = began_ns + (uint64_t)(seconds * 1e9);
     janus_nursery n;
     if (janus_nursery_open(
             &n, JANUS_NURSERY_OPTIONS(.name = "town", .policy = JANUS_POLICY_WAIT_ALL)) != JANUS_OK)
-        return -1;
+        return -100;
     bool started = janus_spawn(&n, clock_task, NULL) == JANUS_OK;
     for (int i = 0; i < CREW; i++) {
         started = janus_spawn(&n, crew_task, &sums[i]) == JANUS_OK && started;
@@ -411,7 +411,7 @@ static int64_t town(void *argument)
     if (started) show(seconds);
     atomic_store(&over, true);
     janus_status status = janus_nursery_end(&n, NULL);
-    return started && status == JANUS_OK && summary(seconds) ? 0 : -1;
+    return started && status == JANUS_OK && summary(seconds) ? 0 : -100;
 }
 
 static void look_at_terminal(void)

@@ -44,8 +44,6 @@ LOOK_UP = ("cheap", "a table look-up")
 LOAD = ("cheap", "some loads")
 STORES = ("cheap", "some stores")
 EXCEPTIONS = {
-    "janus_address_parse": ("cheap", "a short text"),
-    "janus_address_text": ("cheap", "a short text"),
     "janus_async_task": LOAD,
     "janus_backend_name": LOOK_UP,
     "janus_barrier_init": STORES,

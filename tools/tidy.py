@@ -339,6 +339,32 @@ def rule_words(root, sources):
                     yield source.path, number, "a test must not sleep: wait for what it waits for"
 
 
+def rule_results(root, sources):
+    """Examples and headers show users how to fail: -1 to -99 are statuses of the library."""
+    result = re.compile(r"\b(?:return|: *)\s*-[1-9][0-9]?;")
+    for source in sources:
+        if not source.is_c or source.top not in ("include", "examples"):
+            continue
+        for number, line in enumerate(source.lines, 1):
+            if result.search(without_strings(line)):
+                yield source.path, number, "-1 to -99 are statuses: return a number below -99"
+
+
+def rule_told(root, sources):
+    """Public calls for I/O return errors through jrt_io_told, so that janus_explain knows them."""
+    public = re.compile(r"^janus_status janus_")
+    plain = re.compile(r"\breturn (?!JANUS_OK;|jrt_io_told\()")
+    for source in sources:
+        # The hot calls are told of where they become slow.
+        if not source.path.startswith("src/io/") or source.name == "quick.c" or not source.is_c:
+            continue
+        inside = False
+        for number, line in enumerate(source.code, 1):
+            inside = (inside or bool(public.match(line))) and not line.startswith("}")
+            if inside and plain.search(line):
+                yield source.path, number, "a public call for I/O returns through jrt_io_told"
+
+
 # The seam itself; the simulated system; the recorder, which must not pass points of the world it
 # records ([trace-pure]); the explorer, which runs outside of all worlds.
 OUTSIDE_WORLDS = {"plat", "sim", "trace", "explore"}
@@ -366,6 +392,8 @@ RULES = (
     rule_answers,
     rule_labels,
     rule_words,
+    rule_results,
+    rule_told,
     rule_memory,
 )
 

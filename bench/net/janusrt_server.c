@@ -17,22 +17,22 @@ static inline void need(janus_status status)
     exit(1);
 }
 
-static int64_t echo(void *argument)
+static int64_t echo(janus_io io, void *argument)
 {
-    janus_io io = *(janus_io *)argument;
-    char     bytes[NET_BUFFER_BYTES];
-    size_t   got = 0;
+    char   bytes[NET_BUFFER_BYTES];
+    size_t got = 0;
+    (void)argument;
     while (janus_io_read(io, bytes, sizeof bytes, &got) == JANUS_OK) {
         if (janus_io_write(io, bytes, got, NULL) != JANUS_OK) break;
     }
     return janus_io_close(io);
 }
 
-static int64_t hello(void *argument)
+static int64_t hello(janus_io io, void *argument)
 {
-    janus_io io = *(janus_io *)argument;
-    char     bytes[NET_BUFFER_BYTES];
-    size_t   got = 0, have = 0;
+    char   bytes[NET_BUFFER_BYTES];
+    size_t got = 0, have = 0;
+    (void)argument;
     while (have < sizeof bytes &&
            janus_io_read(io, bytes + have, sizeof bytes - have, &got) == JANUS_OK) {
         have += got;
@@ -51,7 +51,7 @@ static int64_t serve(void *argument)
     need(janus_listen(&at, JANUS_LISTEN_OPTIONS(.backlog = NET_BACKLOG), &listener));
     need(janus_io_local(listener, &at));
     net_announce(at.port, "janusrt", JANUS_VERSION_STRING);
-    need(janus_serve(listener, order.hello ? hello : echo, NULL, NULL));
+    need(janus_serve(listener, order.hello ? hello : echo, NULL, NULL, NULL));
     return argument == NULL ? 0 : -1;
 }
 

@@ -104,7 +104,8 @@ typedef enum janus_cap_kind {
     X(FILE_LIST, 19, FILE, "file.list")                                                            \
     X(FILE_REMOVE, 20, FILE, "file.remove")                                                        \
     X(PROCESS_SPAWN, 21, PROCESS, "process.spawn")                                                 \
-    X(PROCESS_SIGNAL, 22, PROCESS, "process.signal")
+    X(PROCESS_SIGNAL, 22, PROCESS, "process.signal")                                               \
+    X(FILE_BELOW, 23, FILE, "file.below")
 
 enum janus_right {
 #define JANUS_RIGHT_ENUM(name, bit, kind, text) JANUS_RIGHT_##name = 1 << (bit),
@@ -170,9 +171,14 @@ typedef struct janus_net_limits {
     uint16_t port_first, port_last;
 } janus_net_limits;
 
+/*
+ * The rights but file.below concern the whole file system. A capability with file.below alone
+ * reaches only what lies below directories that a task was given, and still limits it.
+ */
 typedef struct janus_file_limits {
-    uint64_t max_handles; /* files and directories open at once */
-    uint64_t max_written; /* bytes, in all; they do not come back. UINT64_MAX: any number */
+    uint64_t max_handles; /* files and directories open at once; not sockets */
+    uint64_t max_written; /* bytes, in all; they do not come back. UINT64_MAX: any number. To make a
+                             file empty or shorter counts as one byte */
 } janus_file_limits;
 
 typedef struct janus_process_limits {

@@ -3,7 +3,7 @@
  * Channels: queues of values of one size, from senders to receivers, in order.
  *
  *     janus_channel jobs;
- *     if (janus_channel_create(sizeof(struct job), 64, NULL, &jobs) != JANUS_OK) return -1;
+ *     if (janus_channel_create(sizeof(struct job), 64, NULL, &jobs) != JANUS_OK) return -100;
  *     janus_status status;
  *     JANUS_NURSERY(n, status)
  *     {

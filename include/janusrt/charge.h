@@ -12,6 +12,8 @@
  *     SUPERVISE  The nursery's owner learns of it by a callback, janus_nursery_wait_exhausted or
  *                _poll. It recharges the task, cancels it, or does nothing.
  *     MANUAL     Nobody is notified. The owner looks for exhausted children and recharges them.
+ *     END        As AUTO, and when there is no more, the task ends. In a pool around it that has
+ *                SUPERVISE or MANUAL, it draws nothing, because nobody would be asked.
  *
  * An owner that waits for the nursery's end, or joins the exhausted child, cannot recharge it. Then
  * the child ends as if it had returned JANUS_BUDGET_EXHAUSTED: its defers run, its memory is freed.

@@ -10,9 +10,11 @@
 JANUS_BEGIN_DECLS
 
 /*
- * Explains the caller's last call that a capability, a limit or a budget refused. The sentence
- * names the task, where it was started, and the nurseries around it. It says what was short, how
- * much was used, and what to do. Ask before the next call that may wait.
+ * Explains the caller's last call that a capability, a limit or a budget refused. It also explains
+ * each failed call for I/O (io.h, net.h, file.h, process.h, signal.h). The last of both counts. The
+ * sentence names the task, where it was started, and the nurseries around it. It says what was
+ * short, how much was used, and what to do. For I/O it also names the call, and the path, the
+ * address or the handle. Ask before the next call that may wait.
  *
  *     task 0x100000001 "plugin" (host.c:41) in run > plugins: as many tasks live as the limit
  *     allows: 100 of 100 used (JANUS_TASK_LIMIT). Wait until some tasks end, raise

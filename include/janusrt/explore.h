@@ -91,7 +91,7 @@ typedef enum janus_failing {
     JANUS_FAILING_TIME,        /* it took more than max_time_ns of simulated time */
     JANUS_FAILING_CONTRACT,    /* a broken contract of a caller, or invariant of the library */
     JANUS_FAILING_LEAK,        /* tasks, channels, descriptors or budgets are left over */
-    JANUS_FAILING_STALE,  /* a handle of a channel, capability or task was used after its end */
+    JANUS_FAILING_STALE,  /* a handle (channel, capability, task, I/O) was used after its end */
     JANUS_FAILING_EXIT,   /* a program exited with a status other than 0, */
     JANUS_FAILING_SIGNAL, /* or was ended by a signal */
 } janus_failing;

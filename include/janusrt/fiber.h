@@ -10,7 +10,7 @@
  *     {
  *         for (int i = 0; i < 3; i++) {
  *             printf("%s %d\n", (char *)argument, i);
- *             if (janus_fiber_suspend(NULL, NULL) != JANUS_OK) return -1;
+ *             if (janus_fiber_suspend(NULL, NULL) != JANUS_OK) return -100;
  *         }
  *         return 3;
  *     }

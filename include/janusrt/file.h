@@ -14,8 +14,12 @@
  * Links that stay inside work. janus_io_attenuate with JANUS_IO_MAY_READ makes a directory in which
  * nothing can be changed.
  *
+ * To give a plugin one directory and nothing else, pass it the handle. Where a profile gives more,
+ * bind a capability with JANUS_RIGHT_FILE_BELOW alone to its nursery (file_cap).
+ *
  * Where a call takes a directory, a handle of all zeros stands for the whole file system. Then the
- * path is one of the process, and the call itself needs the capability.
+ * path is one of the process, and the call itself needs the capability. A task that a capability or
+ * a pool bounds opens no memory of a process, and nothing below /proc/self/fd: DENIED.
  *
  * A file is a janus_io of the kind FILE. janus_io_read and janus_io_write use its position, which
  * all handles of one open file share. At the end of a file janus_io_read returns CLOSED. A read of
@@ -101,7 +105,8 @@ JANUS_BEGIN_DECLS
  *          STATE        it is no directory
  *          DENIED       the system forbids it
  *          NO_FILE_CAP  the task may not; CAP_RIGHT: not with all of these rights
- *          HANDLE_LIMIT, FULL, CANCELLED, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
+ *          FULL         no descriptor is left; or too many blocking calls wait for helpers
+ *          HANDLE_LIMIT, CANCELLED, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_dir_open(const char *path, uint32_t rights,
                                                       const janus_io_options *options,
@@ -114,7 +119,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_dir_open(const char *path, uint32_t
  * Yields:  as janus_dir_open.
  * Owns:    as janus_dir_open.
  * Cost:    as janus_dir_open.
- * Errors:  as janus_dir_open. DENIED: the path leads outside.
+ * Errors:  as janus_dir_open, and STALE. DENIED: the path leads outside. CAP_RIGHT: the handle has
+ *          no right of a directory. NO_FILE_CAP: never.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_dir_open_in(janus_io dir, const char *path,
                                                          const janus_io_options *options,
@@ -133,7 +139,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_dir_open_in(janus_io dir, const cha
  *          STATE      it is a directory, or a part of the path is a file
  *          DENIED     the path leads outside, or the system forbids it
  *          CAP_RIGHT  the directory's handle has not the right
- *          NO_FILE_CAP, HANDLE_LIMIT, FULL, CANCELLED, STALE, INVALID, NO_MEMORY,
+ *          FULL       no room on the disk, no descriptor, or too many blocking calls wait
+ *          NO_FILE_CAP, HANDLE_LIMIT, CANCELLED, STALE, INVALID, NO_MEMORY,
  *          BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_file_open(janus_io dir, const char *path, uint32_t how,
@@ -191,8 +198,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_file_seek(janus_io file, uint64_t o
  * Yields:  always, in a task.
  * Owns:    nothing.
  * Cost:    1 op and 1 syscall; a helper, some milliseconds.
- * Errors:  SYSTEM  some bytes are lost; janus_explain names the system's error
- *          UNAVAILABLE, CANCELLED, CAP_RIGHT, STALE, NO_MEMORY, FULL, BUDGET_EXHAUSTED
+ * Errors:  SYSTEM       some bytes are lost; janus_explain names the system's error
+ *          UNAVAILABLE  it has no disk: a pipe, a socket
+ *          FULL         the disk is full; or too many blocking calls wait for helpers
+ *          CANCELLED, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_file_sync(janus_io file, bool everything);
 
@@ -203,7 +212,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_file_sync(janus_io file, bool every
  * Yields:  always, in a task.
  * Owns:    nothing.
  * Cost:    1 op and 1 syscall; a helper.
- * Errors:  as janus_file_sync, and INVALID
+ * Errors:  UNAVAILABLE  it is no file
+ *          DENIED       the system forbids it: the file is sealed
+ *          and as janus_file_sync
  */
 JANUS_NODISCARD JANUS_API janus_status janus_file_truncate(janus_io file, uint64_t bytes);
 
@@ -214,7 +225,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_file_truncate(janus_io file, uint64
  * Yields:  always, in a task.
  * Owns:    *out is the caller's; JANUS_FILE_INFO initialises it.
  * Cost:    1 op and 1 syscall; a helper.
- * Errors:  CANCELLED, STALE, INVALID, NO_MEMORY, FULL, BUDGET_EXHAUSTED, SYSTEM
+ * Errors:  UNAVAILABLE  a socket of a simulated run
+ *          FULL         too many blocking calls wait for helpers
+ *          CANCELLED, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_file_inspect(janus_io file, janus_file_info *out);
 

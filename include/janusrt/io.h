@@ -11,7 +11,8 @@
  *
  * A janus_io is a handle: two words that a program copies freely. It carries rights. net.h, file.h
  * and process.h make handles. Making one needs a capability (:service and :cluster hold it
- * implicitly, :sovereign holds nothing). Afterwards the handle is enough.
+ * implicitly, :sovereign holds nothing). Afterwards the handle is enough. The rights net.adopt and
+ * process.signal concern the whole process, so a task in a pool needs a capability for them.
  *
  * Ends. A call returns OK exactly if what it promises has happened, and CANCELLED exactly if
  * nothing has: a cancel never loses a byte. Calls that transfer everything report how much they
@@ -25,6 +26,27 @@
  * question to the system, such as an address, costs as much. Waiting without a transfer costs one
  * op. Closing and setting a deadline cost nothing. A function in janus_blocking pays syscalls from
  * its task's budget. A callback that a task registered transfers nothing: it gets STATE.
+ *
+ * Errors that many calls share. The lists below name these statuses, and say more only where they
+ * have another meaning:
+ *
+ *   INVALID           an argument makes no sense, or the handle names none
+ *   STALE             the handle was closed
+ *   CAP_RIGHT         the handle lacks the right; in janus_io_adopt and the like, the capability
+ *   STATE             this process was forked, and has made no scheduler since; or the call may
+ *                     wait, and runs in a callback. Every call may return it
+ *   FULL              65,535 calls use the handle. Every call with a handle may return it
+ *   NO_NET_CAP        the task has no capability and needs one; NO_FILE_CAP and NO_PROCESS_CAP,
+ *                     too. A call that may return it may also return the other errors of
+ *                     janus_cap_check_in, such as CAP_REVOKED
+ *   HANDLE_LIMIT      as many handles live as the capability, the pool or the scheduler allows. A
+ *                     call that needs no right may return it, too, and CAP_REVOKED and the like
+ *   BUDGET_EXHAUSTED  the budget allows no transfer, or has no memory for the handle. A task whose
+ *                     budget nobody refills ends in the call instead, see charge.h
+ *   DEADLOCK          simulated runs: no task is left that could end the wait
+ *   NO_MEMORY         the system has none
+ *   UNAVAILABLE       a call that makes a handle: the system gives no random numbers
+ *   SYSTEM            another error of the system; janus_explain names it
  */
 #ifndef JANUSRT_IO_H
 #define JANUSRT_IO_H
@@ -85,7 +107,8 @@ typedef struct janus_io_piece {
 
 typedef struct janus_io_options {
     size_t      struct_bytes; /* sizeof this struct; JANUS_IO_OPTIONS sets it */
-    bool        kept;         /* it outlives the task that makes it; somebody must close it */
+    bool        kept;         /* it outlives the task that makes it; somebody must close it. It
+                                 ends with the nursery of the capability or pool that counts it */
     const char *name;         /* for dumps, copied, at most 31 bytes; NULL: none */
 } janus_io_options;
 #define JANUS_IO_OPTIONS(...) JANUS_OPTIONS_(janus_io_options, __VA_ARGS__)
@@ -118,9 +141,12 @@ JANUS_BEGIN_DECLS
  *          CANCELLED  the task is cancelled, and no byte was taken
  *          DEADLINE   the handle's deadline for reading passed
  *          RESET      the other end has reset the connection
- *          SYSTEM     another error of the system; janus_explain names it
- *          STATE      another task or thread reads there, or this process was forked
- *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
+ *          UNREACHABLE  the network says that there is no way to the other end any more
+ *          REFUSED    a datagram socket: an earlier datagram was refused
+ *          STATE      another task or thread reads there; or it is a directory, or not connected
+ *          FULL       no descriptor to wait with; or too many blocking calls wait for helpers
+ *          UNAVAILABLE  it is a process
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_read(janus_io io, void *to, size_t max,
                                                      size_t *out_got);
@@ -172,9 +198,15 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_try_read(janus_io io, void *to, 
  * Errors:  CANCELLED  the task is cancelled. *out_done says how many bytes were taken
  *          BROKEN     nobody reads at the other end any more
  *          RESET      the other end has reset the connection
+ *          UNREACHABLE  the network says that there is no way to the other end any more
  *          DEADLINE   the handle's deadline for writing passed
  *          CLOSED     the handle was closed meanwhile
- *          SYSTEM, STATE, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
+ *          STATE      another task or thread writes there; or it is not connected
+ *          FULL       the disk is full; or as janus_io_read
+ *          CAP_LIMIT  a file: the capability has fewer bytes left to write
+ *          DENIED     the system forbids it
+ *          UNAVAILABLE, REFUSED as janus_io_read
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  *          On any error *out_done bytes were taken; out_done may be NULL.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_write(janus_io io, const void *from, size_t count,
@@ -212,7 +244,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_try_write(janus_io io, const voi
  * Yields:  unless it is known to be ready.
  * Owns:    nothing.
  * Cost:    1 op; a switch each way.
- * Errors:  as janus_io_read. An end of the stream is OK: the next read reports it.
+ * Errors:  CLOSED     the handle was closed
+ *          CANCELLED, DEADLINE, STATE, FULL as janus_io_read, for that direction
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, SYSTEM
+ *          An end of the stream, or its reset, is OK: the next read reports it.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_wait(janus_io io, uint32_t way);
 
@@ -230,7 +265,7 @@ JANUS_API janus_status janus_io_set_deadline(janus_io io, uint32_t ways, uint64_
 
 /*
  * Ends one direction of a connection. After WRITE, the other end reads all that was sent, and then
- * the end. After READ, reads return CLOSED.
+ * the end. After READ, reads return CLOSED, also those that wait.
  *
  * Context: anyone.
  * Yields:  only if the turn is over.
@@ -245,6 +280,7 @@ JANUS_API janus_status janus_io_shutdown(janus_io io, uint32_t ways);
 /*
  * Closes. Calls that wait there return CLOSED. Never waits. Bytes that were written are still sent.
  * A socket with unread bytes resets its connection: shut down and read to the end first.
+ * To end a connection that another task still uses, shut it down instead, and let that task close.
  *
  * Context: anyone.
  * Yields:  only if the turn is over.
@@ -276,8 +312,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_attenuate(janus_io io, uint32_t 
  * Owns:    the current task owns what `io` names.
  * Cost:    two locks.
  * Errors:  STATE             not in a task
+ *          HANDLE_LIMIT      the task's capability, pool or scheduler has no place for it. A move
+ *                            inside a full limit needs none
  *          BUDGET_EXHAUSTED  the task has not the memory that the handle costs
- *          CAP_RIGHT, STALE, NO_MEMORY
+ *          CAP_RIGHT, STALE, INVALID, NO_MEMORY
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_take(janus_io io);
 
@@ -293,7 +331,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_take(janus_io io);
  *          UNAVAILABLE  in a simulated run
  *          FULL         as many handles as the process can have
  *          INVALID      `fd` is no open descriptor, or a listener that blocks
- *          BUDGET_EXHAUSTED, NO_MEMORY
+ *          HANDLE_LIMIT, BUDGET_EXHAUSTED, NO_MEMORY
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_adopt(int fd, const janus_io_options *options,
                                                       janus_io *out);
@@ -307,7 +345,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_adopt(int fd, const janus_io_opt
  * Owns:    *out_fd becomes the caller's.
  * Cost:    a system call.
  * Errors:  STATE        a call uses the handle
- *          UNAVAILABLE  in a simulated run
+ *          UNAVAILABLE  in a simulated run; or it is a process
  *          NO_NET_CAP, CAP_RIGHT, STALE, INVALID
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_release(janus_io io, int *out_fd);
@@ -323,7 +361,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_release(janus_io io, int *out_fd
  *          CANCELLED    the task is cancelled
  *          INVALID      `fd` is no open descriptor. A file is always ready, as for poll(2)
  *          UNAVAILABLE  in a simulated run
- *          NO_NET_CAP, FULL, NO_MEMORY
+ *          FULL         the process has no descriptor left
+ *          NO_NET_CAP, HANDLE_LIMIT, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_wait_fd(int fd, uint32_t ways, uint64_t deadline_ns,
                                                         uint32_t *out_ready);
@@ -336,7 +375,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_wait_fd(int fd, uint32_t ways, u
  * Yields:  only if the turn is over.
  * Owns:    *out as with janus_io_adopt.
  * Cost:    1 op and 1 syscall of the budget; some system calls.
- * Errors:  as janus_io_adopt, and NO_FILE_CAP
+ * Errors:  NO_FILE_CAP  the task may not
+ *          INVALID      the stream is closed, or has not that direction
+ *          FULL         no descriptor is left, or as many handles as the process can have
+ *          UNAVAILABLE  in a simulated run
+ *          HANDLE_LIMIT, BUDGET_EXHAUSTED, NO_MEMORY
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_standard(int which, const janus_io_options *options,
                                                          janus_io *out);

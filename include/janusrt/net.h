@@ -2,11 +2,10 @@
 /*
  * Sockets: TCP, UDP, Unix. A server of an echo is:
  *
- *     static int64_t serve(void *argument) // one for each connection
+ *     static int64_t serve(janus_io io, void *argument) // one for each connection
  *     {
- *         janus_io io = *(janus_io *)argument;
- *         char     bytes[2048];
- *         size_t   got;
+ *         char   bytes[2048];
+ *         size_t got;
  *         while (janus_io_read(io, bytes, sizeof bytes, &got) == JANUS_OK) {
  *             if (janus_io_write(io, bytes, got, NULL) != JANUS_OK) break;
  *         }
@@ -17,7 +16,7 @@
  *     janus_io      listener;
  *     if (janus_address_parse("127.0.0.1:8080", &at) != JANUS_OK) return -100;
  *     if (janus_listen(&at, NULL, &listener) != JANUS_OK) return -101;
- *     return janus_serve(listener, serve, NULL, NULL);
+ *     return janus_serve(listener, serve, NULL, NULL, NULL);
  *
  * In a simulated run (a seed, or an exploration) the same calls use a simulated network, and no
  * byte leaves the process.
@@ -70,7 +69,8 @@ typedef struct janus_listen_options {
 typedef struct janus_connect_options {
     size_t               struct_bytes; /* sizeof this struct; JANUS_CONNECT_OPTIONS sets it */
     uint64_t             deadline_ns;  /* 0: none */
-    const janus_address *from;         /* binds first; NULL: the system chooses */
+    const janus_address *from;         /* binds first, if the capability allows it, too; port 0:
+                                          the system chooses one. NULL: it chooses both */
     bool                 delays;       /* leaves Nagle's algorithm on */
     bool                 kept;         /* as in janus_io_options */
     const char          *name;
@@ -83,6 +83,9 @@ typedef struct janus_credentials {
     uint32_t user, group;
 } janus_credentials;
 
+/* Serves one connection. A negative result is a failure, as a task's. */
+typedef int64_t janus_connection_entry(janus_io io, void *argument);
+
 JANUS_BEGIN_DECLS
 
 /*
@@ -90,9 +93,9 @@ JANUS_BEGIN_DECLS
  * Asks no name server.
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    nothing.
- * Cost:    some 100 ns.
+ * Cost:    some 100 ns; with the name of an interface some system calls.
  * Errors:  INVALID  `text` is no address; *out is not changed
  */
 JANUS_NODISCARD JANUS_API janus_status janus_address_parse(const char *text, janus_address *out);
@@ -101,9 +104,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_address_parse(const char *text, jan
  * Writes an address as janus_address_parse reads it, with a zero at the end, cut to `bytes`.
  *
  * Context: anyone, any thread.
- * Yields:  never.
+ * Yields:  only if the turn is over.
  * Owns:    `buffer` stays the caller's.
- * Cost:    some 200 ns.
+ * Cost:    some 200 ns, or 1 us for IPv6.
  * Errors:  none; an address of no family gives "?". Returns `buffer`.
  */
 JANUS_API const char *janus_address_text(const janus_address *address, char *buffer, size_t bytes);
@@ -121,7 +124,8 @@ JANUS_API const char *janus_address_text(const janus_address *address, char *buf
  *          NO_NET_CAP   the task may not; CAP_LIMIT: not at this address or port
  *          HANDLE_LIMIT as many handles live as the capability allows
  *          FULL         the system has no descriptor left
- *          INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
+ *          NOT_FOUND    the folder of a Unix socket does not exist; STATE: it is no folder
+ *          CANCELLED, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_listen(const janus_address        *at,
                                                     const janus_listen_options *options,
@@ -138,16 +142,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_listen(const janus_address        *
  * Errors:  CLOSED        the listener was closed
  *          HANDLE_LIMIT  as many handles live as the capability allows; the connection waits
  *          CANCELLED     no connection was taken
- *          DEADLINE, STATE, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
+ *          STATE         it is no listener
+ *          FULL          as many handles as the process can have
+ *          DENIED        the system forbids this connection
+ *          DEADLINE, CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io *out,
                                                     janus_address *out_peer);
 
 /*
  * Serves every connection of a listener with a task that owns it, until the listener is closed or
- * the calling task is cancelled. `entry` gets a pointer to the janus_io of its connection, which is
- * valid while it runs. When the nursery has no room, connections wait in the backlog. A connection
- * that fails does not end the others: the nursery's policy is always WAIT_ALL.
+ * the calling task is cancelled. `entry` gets the connection and `argument`. When the nursery has
+ * no room, or as many handles live as may, connections wait in the backlog. A connection that fails
+ * does not end the others: the nursery's policy is always WAIT_ALL.
  *
  * `options` are those of the nursery, as a limit of children and the pool of all connections.
  * `each` are those of a connection's task, as its own budget and its stack, without a drop. Both
@@ -155,18 +162,19 @@ JANUS_NODISCARD JANUS_API janus_status janus_accept(janus_io listener, janus_io 
  * of exhaustion.
  *
  *     const janus_budget limit = JANUS_BUDGET(.ops = 100000, .memory = 1 << 20, .syscalls = 1000);
- *     return janus_serve(listener, serve, JANUS_NURSERY_OPTIONS(.max_children = 500),
+ *     return janus_serve(listener, serve, NULL, JANUS_NURSERY_OPTIONS(.max_children = 500),
  *                        JANUS_SPAWN_OPTIONS(.budget = &limit));
  *
  * Context: a task.
  * Yields:  always.
- * Owns:    the connections are the children's.
+ * Owns:    the connections are the children's; `argument` stays the caller's.
  * Cost:    1 op and 1 syscall for each connection, and a spawn.
  * Errors:  OK            the listener was closed, and all children have ended
  *          CHILD_FAILED  as OK, but a child has failed: its `entry` returned a negative number
  *          CANCELLED, and those of janus_accept and janus_nursery_open
  */
-JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entry *entry,
+JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_connection_entry *entry,
+                                                   void                        *argument,
                                                    const janus_nursery_options *options,
                                                    const janus_spawn_options   *each);
 
@@ -182,24 +190,29 @@ JANUS_NODISCARD JANUS_API janus_status janus_serve(janus_io listener, janus_entr
  *          NOT_FOUND    the path of a Unix socket does not exist
  *          DEADLINE     options->deadline_ns passed
  *          CANCELLED    no connection was made
- *          RESET, DENIED, IN_USE, NO_NET_CAP, CAP_LIMIT, HANDLE_LIMIT, FULL, INVALID, NO_MEMORY,
- *          BUDGET_EXHAUSTED, SYSTEM
+ *          NO_NET_CAP   the task may not; CAP_LIMIT: not to this address, or not from options->from
+ *          IN_USE       options->from is used
+ *          FULL         the system has no descriptor left
+ *          RESET, DENIED, HANDLE_LIMIT, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_connect(const janus_address         *to,
                                                      const janus_connect_options *options,
                                                      janus_io                    *out);
 
 /*
- * Looks up the addresses of a name. A numeric address needs no look-up. At most 8 look-ups run at a
- * time; others wait.
+ * Looks up the addresses of a name. A numeric address needs no look-up. A nursery with a budget or
+ * capabilities has at most 8 look-ups at a time, and so have a scheduler's other tasks together.
+ * Further ones wait in order. While many such groups look up, each has fewer, but at least one (up
+ * to 48 groups).
  *
  * Context: a task with the right net.resolve, or a plain thread, which blocks.
  * Yields:  until the system answers. A cancelled look-up returns at once.
  * Owns:    *out_count addresses, at most `max`, are written to `out`.
- * Cost:    1 op and 1 syscall of the budget; a helper thread, some milliseconds.
+ * Cost:    1 op and 1 syscall of the budget; a thread for names, some milliseconds.
  * Errors:  NOT_FOUND    there is no such name
  *          UNREACHABLE  no name server answers
- *          CANCELLED, DEADLINE, NO_NET_CAP, INVALID, NO_MEMORY, FULL, BUDGET_EXHAUSTED, SYSTEM
+ *          FULL         simulated runs: too many blocking calls wait for helpers
+ *          CANCELLED, NO_NET_CAP, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_resolve(const char *host, const char *service,
                                                      janus_address *out, size_t max,
@@ -244,7 +257,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_datagram_open(const janus_address  
  * Errors:  INVALID   the datagram is larger than the system sends
  *          REFUSED   an earlier datagram was refused; this one was not sent
  *          CAP_LIMIT the capability forbids this address
- *          as janus_io_write
+ *          STATE     it is no datagram socket, or a janus_io_write is under way there
+ *          NOT_FOUND the path of a Unix socket does not exist
+ *          NO_NET_CAP, and as janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_datagram_send(janus_io io, const void *from,
                                                            size_t count, const janus_address *to);
@@ -257,7 +272,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_datagram_send(janus_io io, const vo
  * Yields:  if none has come, or the turn is over.
  * Owns:    `to` stays the caller's.
  * Cost:    1 op and 1 syscall.
- * Errors:  as janus_io_read. A datagram of no bytes is OK with *out_got 0.
+ * Errors:  as janus_io_read. A datagram of no bytes is OK with *out_got 0. STATE: it is no datagram
+ *          socket, or a janus_io_read is under way there.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_datagram_receive(janus_io io, void *to, size_t max,
                                                               size_t        *out_got,
@@ -271,7 +287,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_datagram_receive(janus_io io, void 
  * Yields:  only if the turn is over.
  * Owns:    both are the caller's; see io.h.
  * Cost:    1 op and 1 syscall; some system calls.
- * Errors:  FULL, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM, INVALID
+ * Errors:  FULL          the system has no descriptor left
+ *          HANDLE_LIMIT  the capability, the pool or the scheduler has no place for both
+ *          CANCELLED, NO_MEMORY, BUDGET_EXHAUSTED, INVALID, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_pair(const janus_io_options *options,
                                                      janus_io                out[2]);
@@ -333,7 +351,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_credentials(janus_io io, janus_c
  * Yields:  as janus_io_write.
  * Owns:    nothing.
  * Cost:    as janus_io_write.
- * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated
+ * Errors:  UNAVAILABLE  it is no Unix stream, or the run is simulated; or `passed` is a process, or
+ *                       a directory whose rights the message cannot carry
  *          NO_NET_CAP, and those of janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_io_send_handle(janus_io io, janus_io passed);

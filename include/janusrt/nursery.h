@@ -8,8 +8,8 @@
  *         struct pair *pair = argument;
  *         janus_status status;
  *         JANUS_NURSERY(n, status) {
- *             if (janus_spawn(n, fetch, &pair->left) != JANUS_OK) return -1;
- *             if (janus_spawn(n, fetch, &pair->right) != JANUS_OK) return -1;
+ *             if (janus_spawn(n, fetch, &pair->left) != JANUS_OK) return -100;
+ *             if (janus_spawn(n, fetch, &pair->right) != JANUS_OK) return -100;
  *         } // both have ended here; what they wrote can be read
  *         return status;
  *     }
@@ -201,8 +201,8 @@ typedef struct janus_nursery_options {
  *                tasks on workers. The spawn starts the thread. It returns NO_MEMORY if the system
  *                refuses one, and FULL if max_threads children have one. If the thread ends early
  *                (pthread_exit) and the system refuses another, a worker runs the child's end.
- *   EVENTED      As COOPERATIVE, with the promise that there is a poller. Calls of io.h work under
- *                every backend.
+ *   EVENTED      As COOPERATIVE, with the promise that there is a poller: the nursery is not opened
+ *                where the system refuses one. Calls of io.h work under every backend.
  */
 
 /* What calls that wait do in a cancelled child. */
@@ -276,7 +276,7 @@ JANUS_BEGIN_DECLS
  *          CAP_WIDENS  it would allow more than what is around it, or ask the owner of a shared
  *                     pool less
  *          CANCELLED  options.scope, and the task is cancelled or ending
- *          UNAVAILABLE  this build does not have the backend
+ *          UNAVAILABLE  the backend is EVENTED, and the system has no descriptor for a poller
  *          NO_EXECUTOR_CAP, CAP_LIMIT  the backend, or max_threads, may not be chosen
  */
 JANUS_NODISCARD JANUS_API janus_status janus_nursery_open(janus_nursery               *nursery,

@@ -87,12 +87,13 @@ JANUS_BEGIN_DECLS
  * Errors:  NOT_FOUND       there is no such program
  *          DENIED          the system forbids to run it
  *          NO_PROCESS_CAP  the task may not
- *          HANDLE_LIMIT    as many processes live as the capability allows
+ *          HANDLE_LIMIT    as many processes live as the capability allows; or no place for a pipe
  *          CAP_LIMIT       detached, under a capability or in a pool: it would escape the limit
- *          FULL            no descriptor or no process is left
+ *          FULL            no descriptor or no process is left; or too many blocking calls wait
  *          UNAVAILABLE     in a simulated run; or the kernel has no pidfd_open (before 5.3)
  *          CANCELLED       nothing was started
- *          STATE           `directory` is no directory
+ *          STATE           `directory` is no directory; or a part of the path is a file
+ *          CAP_RIGHT       a handle for a stream has not its direction
  *          STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED, SYSTEM
  */
 JANUS_NODISCARD JANUS_API janus_status janus_process_start(const char                  *path,
@@ -112,6 +113,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_process_start(const char           
  *          CLOSED       the handle was closed meanwhile, and the process killed
  *          STATE        another task or thread waits for it, or the handle is no process
  *          SYSTEM       the program has collected this child itself: nobody knows how it ended
+ *          FULL         no descriptor to wait with
  *          CAP_RIGHT, STALE, INVALID, NO_MEMORY, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_process_wait(janus_io process, janus_process_end *out);

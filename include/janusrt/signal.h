@@ -47,7 +47,8 @@ JANUS_BEGIN_DECLS
  *          NO_PROCESS_CAP  the task may not; CAP_RIGHT and the like, too
  *          UNAVAILABLE     the system has no descriptor left
  *          DEADLOCK        simulated runs: no task is left that could raise it
- *          STATE, NO_MEMORY, BUDGET_EXHAUSTED
+ *          STATE           a callback calls it
+ *          NO_MEMORY, BUDGET_EXHAUSTED
  */
 JANUS_NODISCARD JANUS_API janus_status janus_signal_wait(int number, uint64_t deadline_ns);
 
@@ -59,7 +60,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_signal_wait(int number, uint64_t de
  * Yields:  only if the turn is over.
  * Owns:    the signal's effect, until janus_signal_release. Several may catch the same signal.
  * Cost:    1 op and 1 syscall of the budget; a thread for all caught signals together.
- * Errors:  INVALID, NO_PROCESS_CAP, UNAVAILABLE, NO_MEMORY, BUDGET_EXHAUSTED as janus_signal_wait
+ * Errors:  INVALID, NO_PROCESS_CAP, UNAVAILABLE, STATE, NO_MEMORY, BUDGET_EXHAUSTED as
+ *          janus_signal_wait
  */
 JANUS_NODISCARD JANUS_API janus_status janus_signal_catch(int number, uint64_t *out_count);
 

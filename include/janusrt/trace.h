@@ -26,7 +26,7 @@
  *     start     on which task, if it runs on the stack of the task that awaits it
  *     resume    it goes on after a yield or a park
  *     yield     it let another task run; a yield that found no other task is not recorded
- *     park      it waits: for what, and for which channel
+ *     park      it waits: for what, and for which channel or descriptor
  *     wake      its wait ended: by which task (none: a timer, the end of another), with what
  *     steal     from which worker
  *     cancel    a nursery of this task (0: of a thread) was cancelled: by which task, why

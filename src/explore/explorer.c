@@ -84,7 +84,9 @@ static janus_status found(struct jrt_explorer *explorer, const struct jrt_plan *
     if (!explorer->attempt(explorer, &explorer->plan, JRT_HOW_KEEP)) return JANUS_NO_MEMORY;
     bool same_way = plan->kind == JRT_PLAN_SEARCH || explorer->log->hash == explorer->hash;
     explorer->unsteady = !jrt_explorer_same(explorer) || !same_way;
-    if (!explorer->unsteady && !explorer->options.no_minimising && !explorer->log->full) {
+    /* Of a schedule without an end each try takes all steps, and none says more. */
+    bool ends = explorer->failing != JANUS_FAILING_STEPS;
+    if (ends && !explorer->unsteady && !explorer->options.no_minimising && !explorer->log->full) {
         if (!take_choices(explorer) || !jrt_minimise(explorer)) return JANUS_NO_MEMORY;
     }
     jrt_log_clear(explorer->log);

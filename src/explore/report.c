@@ -14,7 +14,10 @@
 static const uint64_t terminal_ns = 200000000; /* between two updates of one line, */
 static const uint64_t file_ns = 5000000000;    /* and between two lines that stay */
 
-enum { COMMAND_BYTES = 4096 };
+enum {
+    COMMAND_BYTES = 4096,
+    REPLAY_BYTES_MAX = 64 << 10, /* the kernel takes variables of 128 KiB */
+};
 
 void jrt_report_refused(const struct jrt_explorer *explorer)
 {
@@ -201,6 +204,41 @@ static void put_which(const struct jrt_explorer *explorer)
     }
 }
 
+/* How to run a schedule again whose text is too long for a shell: the explorer finds it again. */
+static void put_exploring(const struct jrt_explorer *explorer)
+{
+    const janus_explore_options *options = &explorer->options;
+    bool                         one = options->strategy == JANUS_STRATEGY_RANDOM;
+    fprintf(stderr, "    JANUSRT_EXPLORE=strategy=%d,seed=%llu,schedules=%llu,workers=%u,depth=%u,",
+            (int)options->strategy, (unsigned long long)(one ? explorer->plan.seed : options->seed),
+            (unsigned long long)(one ? 1 : explorer->schedules), options->worker_count,
+            options->depth);
+    fprintf(stderr, "steps=%llu,faults=%u,every=%u,stale=%d,panics=%d ",
+            (unsigned long long)options->max_steps, options->faults, options->faults_every,
+            options->stale_allowed, options->panics_allowed);
+}
+
+static void put_again(const struct jrt_explorer *explorer, const char *replay)
+{
+    bool fits = strlen(replay) <= REPLAY_BYTES_MAX;
+    if (!fits && explorer->options.replay != NULL) {
+        fputs("; the text to replay is the one that was given\n", stderr);
+        return;
+    }
+    if (!fits) {
+        fprintf(stderr, "; its text has %zu bytes, so explore seed %llu again", strlen(replay),
+                (unsigned long long)explorer->plan.seed);
+    }
+    fputs(":\n", stderr);
+    if (fits) {
+        fprintf(stderr, "    JANUSRT_REPLAY=%s ", replay);
+    } else {
+        put_exploring(explorer);
+    }
+    put_command();
+    fputc('\n', stderr);
+}
+
 void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
 {
     if (explorer->options.quiet) return;
@@ -222,9 +260,7 @@ void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
         if (explorer->hash != 0) { /* a schedule that died has no hash */
             fprintf(stderr, ", trace hash %016llx", (unsigned long long)explorer->hash);
         }
-        fprintf(stderr, ":\n    JANUSRT_REPLAY=%s ", replay);
-        put_command();
-        fputc('\n', stderr);
+        put_again(explorer, replay);
     }
     (void)fflush(stderr);
 }

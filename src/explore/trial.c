@@ -13,6 +13,8 @@
 #include "base/hash.h"
 #include "fiber/thread.h"
 #include "sim/net.h"
+#include "task/task.h"
+#include "task/worker.h"
 #include "trace/trace.h"
 
 #include <stdarg.h>
@@ -33,7 +35,25 @@ static void on_panic(const char *message)
     jrt_die(panicked, kept, __FILE__, __LINE__);
 }
 
-static void on_stale(const char *call) { jrt_die(stale, call, __FILE__, __LINE__); }
+/* Names the call, and the task with the place where it was spawned. */
+static void on_stale(const char *call)
+{
+    static _Thread_local char kept[192];
+    const struct jrt_worker  *worker = jrt_worker_self();
+    const struct jrt_task    *task = worker != NULL ? worker->current : NULL;
+    const janus_site         *site = task != NULL ? task->site : NULL;
+    const char               *slash = site != NULL ? strrchr(site->file, '/') : NULL;
+    int                       used = snprintf(kept, sizeof kept, "%s", call);
+    if (task != NULL) {
+        used += snprintf(kept + used, sizeof kept - (size_t)used, " by task \"%.31s\"",
+                         jrt_task_name(task));
+    }
+    if (site != NULL && site->file != NULL) {
+        (void)snprintf(kept + used, sizeof kept - (size_t)used, " of %.40s:%d",
+                       slash != NULL ? slash + 1 : site->file, site->line);
+    }
+    jrt_die(stale, kept, __FILE__, __LINE__);
+}
 
 static void on_deadlock(void) { jrt_die(deadlock, "every task waits", __FILE__, __LINE__); }
 
@@ -157,7 +177,8 @@ void jrt_trial_judge(const struct jrt_trial *trial, const struct jrt_world_run *
     case JRT_WORLD_DIED: judge_death(run, log); break;
     case JRT_WORLD_STUCK: fail(log, JANUS_FAILING_DEADLOCK, "no task or thread can go on"); break;
     case JRT_WORLD_TOO_LONG:
-        fail(log, JANUS_FAILING_STEPS, "the program did not end within %llu steps",
+        fail(log, JANUS_FAILING_STEPS,
+             "the program did not end within %llu steps; raise --steps, or make the test smaller",
              (unsigned long long)trial->max_steps);
         break;
     case JRT_WORLD_TOO_LATE:

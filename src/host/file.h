@@ -23,6 +23,9 @@ extern _Atomic(bool) jrt_file_walks;
 /* Opens what lies below `dir`, [file-beneath]. `flags` as for open(2). The descriptor. */
 int jrt_file_open(int dir, const char *path, int flags, uint32_t permissions);
 
+/* As jrt_file_open, without the doors of /proc to the process itself. */
+int jrt_file_open_strictly(int dir, const char *path, int flags, uint32_t permissions);
+
 int jrt_file_inspect(int fd, janus_file_info *out);
 int jrt_file_make_directory(int dir, const char *path, uint32_t permissions);
 int jrt_file_remove(int dir, const char *path, bool directory);

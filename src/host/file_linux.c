@@ -9,6 +9,10 @@
  *   refused everywhere. No open is ever weaker.
  *   unlink, mkdir and rename have no such flag. They open the directory above the last part in the
  *   same way, and then use the last part alone, which is no path.
+ *
+ * Some paths of /proc are no files but the process itself: its memory, and what its descriptors
+ * name. A capability for files is not meant for these. So a task that a capability or a pool bounds
+ * opens neither. Kernels without openat2 refuse the memory alone.
  */
 #include "host/file.h"
 
@@ -17,12 +21,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
 #include <linux/openat2.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -81,11 +88,12 @@ static int walk(int dir, char *path, int flags, uint32_t permissions)
     }
 }
 
-static int open_by_kernel(int dir, const char *path, int flags, uint32_t permissions)
+static int open_by_kernel(int dir, const char *path, int flags, uint32_t permissions,
+                          uint64_t resolve)
 {
     struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
                            .mode = (flags & O_CREAT) != 0 ? permissions : 0,
-                           .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
+                           .resolve = resolve};
     for (int i = 0; i < AGAINS; i++) {
         int fd = (int)syscall(SYS_openat2, dir, path, &how, sizeof how);
         if (fd >= 0) return fd;
@@ -103,7 +111,8 @@ int jrt_file_open(int dir, const char *path, int flags, uint32_t permissions)
         return fd >= 0 ? fd : -errno;
     }
     if (!jrt_load_relaxed(&jrt_file_walks)) { /* relaxed: learned again at worst. */
-        int fd = open_by_kernel(dir, path, flags, permissions);
+        int fd =
+            open_by_kernel(dir, path, flags, permissions, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
         if (fd != -ENOSYS) return fd;
         jrt_store_relaxed(&jrt_file_walks, true); /* relaxed: as above. */
     }
@@ -112,6 +121,32 @@ int jrt_file_open(int dir, const char *path, int flags, uint32_t permissions)
     int fd = walk(dir, copy, flags, permissions);
     free(copy);
     return fd;
+}
+
+/* Whether it is the memory of a process. */
+static bool is_memory(int fd)
+{
+    char          link[32], path[PATH_MAX];
+    struct statfs where;
+    if (fstatfs(fd, &where) != 0 || where.f_type != PROC_SUPER_MAGIC) return false;
+    (void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0) return true; /* it cannot be known */
+    path[length] = '\0';
+    const char *slash = strrchr(path, '/');
+    return slash != NULL && strcmp(slash, "/mem") == 0;
+}
+
+int jrt_file_open_strictly(int dir, const char *path, int flags, uint32_t permissions)
+{
+    int fd = -ENOSYS;
+    if (dir == JRT_FILE_ANYWHERE) {
+        fd = open_by_kernel(dir, path, flags, permissions, RESOLVE_NO_MAGICLINKS);
+    }
+    if (fd == -ENOSYS) fd = jrt_file_open(dir, path, flags, permissions);
+    if (fd < 0 || !is_memory(fd)) return fd;
+    (void)close(fd);
+    return -EACCES;
 }
 
 /* Changing directories. */

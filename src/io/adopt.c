@@ -11,6 +11,7 @@
 
 #include "host/file.h"
 #include "means/call.h"
+#include "means/trouble.h"
 
 #include <errno.h>
 
@@ -38,18 +39,19 @@ janus_status janus_io_adopt(int fd, const janus_io_options *given, janus_io *out
     struct jrt_handle_toll toll;
     struct jrt_handle_ask  ask = {.bytes = HANDLE_BYTES};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_io_options_read(given, &options, sizeof options)) return JANUS_INVALID;
-    if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    if (out == NULL || !jrt_io_options_read(given, &options, sizeof options))
+        return jrt_io_told(JANUS_INVALID);
+    if (jrt_world_now() != NULL) return jrt_io_told(jrt_trouble_simulated("raw descriptors"));
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     int rights = jrt_descriptor_rights(fd);
-    if (rights < 0) return JANUS_INVALID;
+    if (rights < 0) return jrt_io_told(JANUS_INVALID);
     status =
         jrt_handle_may_open(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, &ask, options.kept, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = make(fd, (uint32_t)rights, &options, &toll, out);
     if (status == JANUS_OK) (void)jrt_descriptor_hide(fd); /* it is ours: no child gets it */
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_io_standard(int which, const janus_io_options *given, janus_io *out)
@@ -63,25 +65,25 @@ janus_status janus_io_standard(int which, const janus_io_options *given, janus_i
     jrt_stack_check(); /* [stack-reserve] */
     if (which < 0 || which > 2 || out == NULL ||
         !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
-    if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    if (jrt_world_now() != NULL) return jrt_io_told(jrt_trouble_simulated("standard streams"));
     uint32_t     right = which == 0 ? JANUS_RIGHT_FILE_READ : JANUS_RIGHT_FILE_WRITE;
     uint32_t     way = which == 0 ? JANUS_IO_MAY_READ : JANUS_IO_MAY_WRITE;
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = jrt_handle_may_open(JANUS_CAP_KIND_FILE, right, &ask, options.kept, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     int fd = jrt_descriptor_copy(which); /* [adopt-copy] */
     int rights = fd >= 0 ? jrt_descriptor_rights(fd) : fd;
     if (fd < 0 || rights < 0 || ((uint32_t)rights & way) == 0) {
         jrt_handle_closed(&toll);
         if (fd >= 0) (void)jrt_net_real.close(fd);
-        return fd < 0 ? jrt_io_error(fd) : JANUS_INVALID;
+        return jrt_io_told(fd < 0 ? jrt_io_error(fd) : JANUS_INVALID);
     }
     status = make(fd, way, &options, &toll, out);
     if (status != JANUS_OK) (void)jrt_net_real.close(fd);
-    return status;
+    return jrt_io_told(status);
 }
 
 /* Foreign descriptors. */
@@ -154,13 +156,13 @@ janus_status janus_io_wait_fd(int fd, uint32_t ways, uint64_t deadline_ns, uint3
 {
     uint32_t ready = 0;
     jrt_stack_check(); /* [stack-reserve] */
-    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return JANUS_INVALID;
-    if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    if (ways == 0 || (ways & ~(uint32_t)JANUS_IO_BOTH) != 0) return jrt_io_told(JANUS_INVALID);
+    if (jrt_world_now() != NULL) return jrt_io_told(jrt_trouble_simulated("raw descriptors"));
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = jrt_worker_self() == NULL ? poll_as_thread(fd, ways, deadline_ns, &ready)
                                        : wait_for_copy(fd, ways, deadline_ns, &ready);
     if (out_ready != NULL) *out_ready = ready;
     if (status == JANUS_CANCELLED) jrt_io_pay_back();
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }

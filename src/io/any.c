@@ -119,5 +119,6 @@ janus_status jrt_io_await_any(const struct jrt_io_spot *spots, uint32_t count, u
         .spots = spots,
         .count = count};
     jrt_task_link(task);
+    worker->waits_at = count > 0 ? (uint32_t)spots[0].io->fd : 0;
     return jrt_wait(worker, &round.waiting);
 }

@@ -102,7 +102,8 @@ static bool look(struct race *race)
             i++;
             continue;
         }
-        note_error(race, (size_t)(race->to[i] - race->addresses), jrt_io_error(error));
+        note_error(race, (size_t)(race->to[i] - race->addresses),
+                   jrt_io_about(jrt_io_error(error), race->to[i]));
         drop(race, i);
         race->next_ns = 0; /* the next one begins at once */
     }
@@ -155,11 +156,11 @@ janus_status janus_connect_name(const char *host, const char *service,
     memset(&race, 0, sizeof race);
     if (service == NULL || out == NULL ||
         !jrt_io_options_read(given, &race.options, sizeof race.options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     uint64_t     deadline = race.options.deadline_ns != 0 ? race.options.deadline_ns : JRT_NEVER;
     janus_status status =
         jrt_resolve_until(host, service, race.addresses, RACERS, &race.count, deadline);
     if (status == JANUS_OK) status = connect_any(&race, out);
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }

@@ -29,27 +29,28 @@ janus_status janus_datagram_open(const janus_address *at, janus_family family,
     janus_address          any, copy;
     struct jrt_handle_toll toll;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
+    if (out == NULL) return jrt_io_told(JANUS_INVALID);
     if (given != NULL && !jrt_struct_sane(given->struct_bytes, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
     if (at != NULL) copy = *at;
     if (at != NULL) at = &copy;
     bool named = family == JANUS_FAMILY_UNIX || family == JANUS_FAMILY_ABSTRACT;
-    if (at == NULL && !named && !any_address(family, &any)) return JANUS_INVALID;
+    if (at == NULL && !named && !any_address(family, &any)) return jrt_io_told(JANUS_INVALID);
     const janus_address *bound = at != NULL ? at : named ? NULL : &any;
     janus_status         status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     /* A socket without an address of its own may be bound anywhere; sending is checked. */
     struct jrt_handle_ask ask = {.address = at, .bytes = HANDLE_BYTES};
     status = jrt_handle_may_open(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_DATAGRAM, &ask, options.kept,
                                  &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     int fd = jrt_net()->socket(at != NULL ? (janus_family)at->family : family, SOCK_DGRAM);
     int error = fd < 0 ? fd : bound != NULL ? jrt_net()->bind(fd, bound) : 0;
     if (error < 0) {
         status = jrt_io_error(error);
+        if (bound != NULL) status = jrt_io_about(status, bound);
         jrt_handle_closed(&toll);
     } else {
         struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_DATAGRAM,
@@ -60,7 +61,7 @@ janus_status janus_datagram_open(const janus_address *at, janus_family family,
         status = jrt_io_make(&plan, &toll, out);
     }
     if (status != JANUS_OK && fd >= 0) (void)jrt_net()->close(fd);
-    return status;
+    return jrt_io_told(status);
 }
 
 /* One datagram, in or out. */
@@ -84,7 +85,10 @@ static janus_status transfer(struct jrt_io *io, struct datagram *datagram)
                 ? jrt_net()->receive_from(io->fd, &datagram->piece, &datagram->from, &datagram->cut)
                 : jrt_net()->send_to(io->fd, &datagram->piece, datagram->to);
         if (datagram->done >= 0) return JANUS_OK;
-        if (datagram->done != -EAGAIN) return jrt_io_error((int)datagram->done);
+        if (datagram->done != -EAGAIN) {
+            janus_status status = jrt_io_error((int)datagram->done);
+            return datagram->to != NULL ? jrt_io_about(status, datagram->to) : status;
+        }
         janus_status status = jrt_io_await(io, way, why);
         if (status != JANUS_OK) return status;
     }
@@ -134,25 +138,27 @@ janus_status janus_datagram_send(janus_io io, const void *from, size_t count,
                                  const janus_address *to)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if ((from == NULL && count > 0) || to == NULL || count > PTRDIFF_MAX) return JANUS_INVALID;
+    if ((from == NULL && count > 0) || to == NULL || count > PTRDIFF_MAX)
+        return jrt_io_told(JANUS_INVALID);
     const janus_address   address = *to; /* it may change meanwhile */
     struct jrt_handle_ask ask = {.address = &address};
     janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_DATAGRAM, &ask);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     struct datagram datagram = {
         .way = JRT_READY_WRITE, .piece = {(void *)from, count}, .to = &address};
-    return transfer_in_turn(io, &datagram);
+    return jrt_io_told(transfer_in_turn(io, &datagram));
 }
 
 janus_status janus_datagram_receive(janus_io io, void *to, size_t max, size_t *out_got,
                                     janus_address *out_from, bool *out_cut)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if ((to == NULL && max > 0) || out_got == NULL || max > PTRDIFF_MAX) return JANUS_INVALID;
+    if ((to == NULL && max > 0) || out_got == NULL || max > PTRDIFF_MAX)
+        return jrt_io_told(JANUS_INVALID);
     struct datagram datagram = {.way = JRT_READY_READ, .piece = {to, max}};
     *out_got = 0;
     janus_status status = transfer_in_turn(io, &datagram);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     *out_got = (size_t)datagram.done;
     if (out_from != NULL) *out_from = datagram.from;
     if (out_cut != NULL) *out_cut = datagram.cut;

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "host/file.h"
 #include "means/call.h"
+#include "means/trouble.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,13 +64,21 @@ static janus_status place_enter(struct place *place, uint32_t may)
     if (place->io->kind != JANUS_IO_KIND_DIRECTORY) {
         status = JANUS_STATE;
     } else if ((may & ~place->io->cold->may) != 0) {
-        status = JANUS_CAP_RIGHT;
+        status = jrt_trouble_directory(may & ~place->io->cold->may, place->path);
     }
     place->fd = place->io->fd;
     if (status != JANUS_OK) jrt_io_leave(place->io, 0);
     jrt_debug_invariant("dir-may",
                         status != JANUS_OK || (may & ~jrt_dir_may(jrt_io_rights(place->dir))) == 0);
     return status;
+}
+
+/* What failed there is about its path. */
+static janus_status place_told(const struct place *place, janus_status status)
+{
+    bool anywhere = jrt_io_is_none(place->dir);
+    if (status >= 0) return status;
+    return jrt_trouble_about(status, anywhere ? JRT_SUBJECT_PATH : JRT_SUBJECT_BELOW, place->path);
 }
 
 static void place_leave(const struct place *place)
@@ -91,8 +100,9 @@ struct opening {
 static ptrdiff_t run_open(void *argument)
 {
     const struct opening *opening = argument;
-    return jrt_file_open(opening->place.fd, opening->place.path, opening->flags,
-                         opening->permissions);
+    bool                  strict = jrt_handle_is_bounded(&opening->toll);
+    return (strict ? jrt_file_open_strictly : jrt_file_open)(opening->place.fd, opening->place.path,
+                                                             opening->flags, opening->permissions);
 }
 
 /* The descriptor becomes a handle, or is closed. */
@@ -115,6 +125,17 @@ static janus_status name_it(struct opening *opening, ptrdiff_t fd, janus_io *out
     return status;
 }
 
+/* To make a file empty counts as one written byte, [file-written]. */
+static janus_status open_and_count(struct opening *opening, ptrdiff_t *fd)
+{
+    uint64_t     counts = (opening->flags & O_TRUNC) != 0 ? 1 : 0;
+    janus_status status = jrt_handle_take_bytes(&opening->toll, counts);
+    if (status != JANUS_OK) return status;
+    status = jrt_file_help(run_open, opening, fd);
+    if (status != JANUS_OK) jrt_handle_give_bytes(&opening->toll, counts);
+    return status;
+}
+
 static janus_status open_it(struct opening *opening, janus_io *out)
 {
     struct jrt_handle_ask ask = {.name = opening->place.path, .bytes = HANDLE_BYTES};
@@ -126,7 +147,7 @@ static janus_status open_it(struct opening *opening, janus_io *out)
         status =
             jrt_handle_may_open(JANUS_CAP_KIND_FILE, 0, &ask, opening->plan.kept, &opening->toll);
         if (status == JANUS_OK) {
-            status = jrt_file_help(run_open, opening, &fd);
+            status = place_told(&opening->place, open_and_count(opening, &fd));
             if (status != JANUS_OK) jrt_handle_closed(&opening->toll);
         }
         place_leave(&opening->place);
@@ -143,7 +164,7 @@ janus_status janus_dir_open(const char *path, uint32_t rights, const janus_io_op
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || rights == 0 || (rights & ~(uint32_t)(READS | WRITES)) != 0 ||
         !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     bool           lists = (rights & JANUS_RIGHT_FILE_LIST) != 0;
     struct opening opening = {
@@ -157,7 +178,7 @@ janus_status janus_dir_open(const char *path, uint32_t rights, const janus_io_op
                  .kept = options.kept,
                  .name = options.name},
     };
-    return open_it(&opening, out);
+    return jrt_io_told(open_it(&opening, out));
 }
 
 /* The rights of a directory's handle, as JANUS_RIGHT_FILE_ bits. */
@@ -178,10 +199,13 @@ janus_status janus_dir_open_in(janus_io dir, const char *path, const janus_io_op
     janus_io_options options;
     uint32_t         may = 0;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_io_options_read(given, &options, sizeof options)) return JANUS_INVALID;
+    if (out == NULL || !jrt_io_options_read(given, &options, sizeof options))
+        return jrt_io_told(JANUS_INVALID);
     janus_status status = may_of(dir, &may);
-    if (status != JANUS_OK) return status;
-    if (may == 0) return JANUS_CAP_RIGHT;
+    if (status != JANUS_OK) return jrt_io_told(status);
+    if (may == 0) {
+        return jrt_io_told(jrt_trouble_directory(JANUS_RIGHT_FILE_READ, is_path(path) ? path : ""));
+    }
     bool           lists = (may & JANUS_RIGHT_FILE_LIST) != 0;
     struct opening opening = {
         .place = {.dir = dir, .path = path},
@@ -194,7 +218,7 @@ janus_status janus_dir_open_in(janus_io dir, const char *path, const janus_io_op
                  .kept = options.kept,
                  .name = options.name},
     };
-    return open_it(&opening, out);
+    return jrt_io_told(open_it(&opening, out));
 }
 
 /* The flags of open(2); -1: `how` makes no sense. */
@@ -220,9 +244,9 @@ janus_status janus_file_open(janus_io dir, const char *path, uint32_t how,
     int                flags = flags_of(how);
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || flags < 0 || !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
-    if (options.permissions > 07777) return JANUS_INVALID;
+    if (options.permissions > 07777) return jrt_io_told(JANUS_INVALID);
     uint32_t       reads = (how & JANUS_OPEN_READ) != 0, writes = (how & JANUS_OPEN_WRITE) != 0;
     uint32_t       creates = (how & JANUS_OPEN_CREATE) != 0;
     struct opening opening = {
@@ -236,7 +260,7 @@ janus_status janus_file_open(janus_io dir, const char *path, uint32_t how,
                  .kept = options.kept,
                  .name = options.name},
     };
-    return open_it(&opening, out);
+    return jrt_io_told(open_it(&opening, out));
 }
 
 /* Calls with one path or two. */
@@ -254,7 +278,7 @@ static janus_status do_it(struct deed *deed, uint32_t may, ptrdiff_t (*run)(void
     if (status != JANUS_OK) return jrt_io_end(status);
     status = place_enter(&deed->place, may);
     if (status == JANUS_OK) {
-        status = jrt_file_help(run, deed, NULL);
+        status = place_told(&deed->place, jrt_file_help(run, deed, NULL));
         place_leave(&deed->place);
     }
     if (status == JANUS_CANCELLED) jrt_io_pay_back();
@@ -276,10 +300,11 @@ janus_status janus_dir_inspect(janus_io dir, const char *path, janus_file_info *
     janus_file_info info;
     struct deed     deed = {.place = {.dir = dir, .path = path}, .info = &info};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out))
+        return jrt_io_told(JANUS_INVALID);
     janus_status status = do_it(&deed, JANUS_RIGHT_FILE_READ, run_inspect);
     if (status == JANUS_OK) jrt_struct_give(out, &info);
-    return status;
+    return jrt_io_told(status);
 }
 
 static ptrdiff_t run_make(void *argument)
@@ -293,8 +318,8 @@ janus_status janus_dir_make(janus_io dir, const char *path, uint32_t permissions
     struct deed deed = {.place = {.dir = dir, .path = path},
                         .permissions = permissions != 0 ? permissions : 0777};
     jrt_stack_check(); /* [stack-reserve] */
-    if (permissions > 07777) return JANUS_INVALID;
-    return do_it(&deed, JANUS_RIGHT_FILE_CREATE, run_make);
+    if (permissions > 07777) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(do_it(&deed, JANUS_RIGHT_FILE_CREATE, run_make));
 }
 
 static ptrdiff_t run_remove(void *argument)
@@ -307,14 +332,14 @@ janus_status janus_file_remove(janus_io dir, const char *path)
 {
     struct deed deed = {.place = {.dir = dir, .path = path}};
     jrt_stack_check(); /* [stack-reserve] */
-    return do_it(&deed, JANUS_RIGHT_FILE_REMOVE, run_remove);
+    return jrt_io_told(do_it(&deed, JANUS_RIGHT_FILE_REMOVE, run_remove));
 }
 
 janus_status janus_dir_remove(janus_io dir, const char *path)
 {
     struct deed deed = {.place = {.dir = dir, .path = path}, .flag = true};
     jrt_stack_check(); /* [stack-reserve] */
-    return do_it(&deed, JANUS_RIGHT_FILE_REMOVE, run_remove);
+    return jrt_io_told(do_it(&deed, JANUS_RIGHT_FILE_REMOVE, run_remove));
 }
 
 static ptrdiff_t run_rename(void *argument)
@@ -332,7 +357,7 @@ janus_status janus_file_rename(janus_io from_dir, const char *from, janus_io to_
                         .flag = exclusive};
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     /* What had the new name is removed. */
     uint32_t may = JANUS_RIGHT_FILE_CREATE | (exclusive ? 0u : (uint32_t)JANUS_RIGHT_FILE_REMOVE);
     status = place_enter(&deed.to, may);
@@ -340,12 +365,13 @@ janus_status janus_file_rename(janus_io from_dir, const char *from, janus_io to_
         status = place_enter(&deed.place, JANUS_RIGHT_FILE_REMOVE);
         if (status == JANUS_OK) {
             status = jrt_file_help(run_rename, &deed, NULL);
+            if (status < 0) (void)jrt_trouble_about(status, JRT_SUBJECT_MOVE, from);
             place_leave(&deed.place);
         }
         place_leave(&deed.to);
     }
     if (status == JANUS_CANCELLED) jrt_io_pay_back();
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }
 
 /* Listing. */
@@ -367,7 +393,9 @@ static janus_status list_inside(struct jrt_io *io, void *argument)
 {
     struct listing *listing = argument;
     if (io->kind != JANUS_IO_KIND_DIRECTORY) return JANUS_STATE;
-    if ((io->cold->may & JANUS_RIGHT_FILE_LIST) == 0) return JANUS_CAP_RIGHT;
+    if ((io->cold->may & JANUS_RIGHT_FILE_LIST) == 0) {
+        return jrt_trouble_directory(JANUS_RIGHT_FILE_LIST, ".");
+    }
     listing->fd = io->fd;
     janus_status status = jrt_file_help(run_list, listing, &listing->count);
     return status == JANUS_OK && listing->count == 0 ? JANUS_CLOSED : status;
@@ -377,10 +405,11 @@ janus_status janus_dir_list(janus_io dir, janus_dir_entry *out, size_t max, size
 {
     struct listing listing = {.out = out, .max = max};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || max == 0 || out_count == NULL || jrt_io_is_none(dir)) return JANUS_INVALID;
+    if (out == NULL || max == 0 || out_count == NULL || jrt_io_is_none(dir))
+        return jrt_io_told(JANUS_INVALID);
     *out_count = 0;
     janus_status status =
         jrt_file_call(dir, JANUS_IO_MAY_READ, JRT_IO_READER, list_inside, &listing);
     *out_count = (size_t)listing.count;
-    return status;
+    return jrt_io_told(status);
 }

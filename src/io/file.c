@@ -12,8 +12,9 @@
  *   Then the helper waits for the next ones, and no cancel ends that.
  *
  * [file-written]  A write takes its bytes from what the capability allows, before it begins, and
- *   gives back what was not written. So a pipe or a socket that was opened under such a capability
- *   (the standard output) also comes here. No helper is needed for it.
+ *   gives back what was not written. Another task may take the handle meanwhile. So the write holds
+ *   the terms that it took from. A pipe or a socket that was opened under such a capability (the
+ *   standard output) also comes here. No helper is needed for it.
  *
  * [file-slices]  A worker copies at most SLICE bytes from memory in one call, some 50 us. A longer
  *   read gets fewer bytes than it asked for.
@@ -100,16 +101,33 @@ static size_t length_of(const struct iovec *pieces, int count)
     return bytes;
 }
 
+/* Takes bytes from what the handle's terms allow, and holds these, [file-written]. */
+static janus_status take_bytes(struct jrt_io *io, uint64_t wanted, struct jrt_handle_toll *out)
+{
+    jrt_io_lock(io->cold);
+    jrt_handle_hold(&io->cold->toll, out);
+    jrt_io_unlock(io->cold);
+    janus_status status = jrt_handle_take_bytes(out, wanted);
+    if (status != JANUS_OK) jrt_handle_let_go(out);
+    return status;
+}
+
+static void give_bytes(const struct jrt_handle_toll *held, uint64_t bytes)
+{
+    jrt_handle_give_bytes(held, bytes);
+    jrt_handle_let_go(held);
+}
+
 static janus_status write_on_helper(struct jrt_io *io, struct transfer *transfer, size_t *out)
 {
-    const struct jrt_handle_toll *toll = &io->cold->toll;
-    uint64_t                      wanted = length_of(transfer->pieces, transfer->count);
-    ptrdiff_t                     done = 0;
-    janus_status                  status = jrt_handle_take_bytes(toll, wanted); /* [file-written] */
+    struct jrt_handle_toll toll;
+    uint64_t               wanted = length_of(transfer->pieces, transfer->count);
+    ptrdiff_t              done = 0;
+    janus_status           status = take_bytes(io, wanted, &toll);
     if (status != JANUS_OK) return status;
     status = jrt_file_help(run_transfer, transfer, &done);
     jrt_debug_invariant("file-written", (uint64_t)done <= wanted);
-    jrt_handle_give_bytes(toll, wanted - (uint64_t)done);
+    give_bytes(&toll, wanted - (uint64_t)done);
     *out = (size_t)done;
     return status;
 }
@@ -199,12 +217,12 @@ static janus_status transfer_polled(struct jrt_io *io, enum jrt_ready_way way,
 static ptrdiff_t send_metered(struct jrt_io *io, const struct iovec *pieces, int count,
                               janus_status *out_status)
 {
-    const struct jrt_handle_toll *toll = &io->cold->toll;
-    uint64_t                      wanted = length_of(pieces, count);
-    *out_status = jrt_handle_take_bytes(toll, wanted);
+    struct jrt_handle_toll toll;
+    uint64_t               wanted = length_of(pieces, count);
+    *out_status = take_bytes(io, wanted, &toll);
     if (*out_status != JANUS_OK) return 0;
     ptrdiff_t done = jrt_net_real.send(io->fd, io->socket, pieces, count);
-    jrt_handle_give_bytes(toll, wanted - (uint64_t)(done > 0 ? done : 0));
+    give_bytes(&toll, wanted - (uint64_t)(done > 0 ? done : 0));
     return done;
 }
 
@@ -268,13 +286,14 @@ janus_status janus_file_read_at(janus_io file, uint64_t offset, void *to, size_t
 {
     struct at at = {.piece = {to, max}, .offset = offset};
     jrt_stack_check(); /* [stack-reserve] */
-    if (to == NULL || max == 0 || out_got == NULL || !is_place(offset, max)) return JANUS_INVALID;
+    if (to == NULL || max == 0 || out_got == NULL || !is_place(offset, max))
+        return jrt_io_told(JANUS_INVALID);
     *out_got = 0;
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_file_call(file, JANUS_IO_MAY_READ, 0, read_inside, &at);
     jrt_io_toll(at.done);
     *out_got = at.done;
-    return status;
+    return jrt_io_told(status);
 }
 
 static janus_status write_inside(struct jrt_io *io, void *argument)
@@ -300,11 +319,11 @@ janus_status janus_file_write_at(janus_io file, uint64_t offset, const void *fro
     struct at at = {.piece = {(void *)from, count}, .offset = offset};
     jrt_stack_check(); /* [stack-reserve] */
     if (out_done != NULL) *out_done = 0;
-    if ((from == NULL && count > 0) || !is_place(offset, count)) return JANUS_INVALID;
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
+    if ((from == NULL && count > 0) || !is_place(offset, count)) return jrt_io_told(JANUS_INVALID);
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, write_inside, &at);
     if (out_done != NULL) *out_done = at.done;
-    return status;
+    return jrt_io_told(status);
 }
 
 /* Other calls. */
@@ -314,7 +333,7 @@ janus_status janus_file_seek(janus_io file, uint64_t offset)
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = jrt_io_pay_and_enter(file, 0, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     bool directory = io->kind == JANUS_IO_KIND_DIRECTORY;
     if (directory && offset != 0) {
         status = JANUS_INVALID;
@@ -325,7 +344,7 @@ janus_status janus_file_seek(janus_io file, uint64_t offset)
         if (error != 0) status = jrt_io_error(error);
     }
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 /* What a helper does with a descriptor. */
@@ -354,8 +373,8 @@ janus_status janus_file_sync(janus_io file, bool everything)
 {
     struct change change = {.everything = everything};
     jrt_stack_check(); /* [stack-reserve] */
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
-    return jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, sync_inside, &change);
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, sync_inside, &change));
 }
 
 static ptrdiff_t run_truncate(void *argument)
@@ -368,15 +387,20 @@ static janus_status truncate_inside(struct jrt_io *io, void *argument)
 {
     ((struct change *)argument)->fd = io->fd;
     if (io->kind != JANUS_IO_KIND_FILE) return JANUS_UNAVAILABLE;
-    return jrt_file_help(run_truncate, argument, NULL);
+    struct jrt_handle_toll toll;
+    janus_status           status = take_bytes(io, 1, &toll);
+    if (status != JANUS_OK) return status;
+    status = jrt_file_help(run_truncate, argument, NULL);
+    give_bytes(&toll, status == JANUS_OK ? 0 : 1);
+    return status;
 }
 
 janus_status janus_file_truncate(janus_io file, uint64_t bytes)
 {
     struct change change = {.bytes = bytes};
     jrt_stack_check(); /* [stack-reserve] */
-    if (jrt_io_is_none(file) || bytes > INT64_MAX) return JANUS_INVALID;
-    return jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, truncate_inside, &change);
+    if (jrt_io_is_none(file) || bytes > INT64_MAX) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(jrt_file_call(file, JANUS_IO_MAY_WRITE, 0, truncate_inside, &change));
 }
 
 static ptrdiff_t run_inspect(void *argument)
@@ -397,9 +421,10 @@ janus_status janus_file_inspect(janus_io file, janus_file_info *out)
     janus_file_info info;
     struct change   change = {.info = &info};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
-    if (jrt_io_is_none(file)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out))
+        return jrt_io_told(JANUS_INVALID);
+    if (jrt_io_is_none(file)) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_file_call(file, 0, 0, inspect_inside, &change);
     if (status == JANUS_OK) jrt_struct_give(out, &info);
-    return status;
+    return jrt_io_told(status);
 }

@@ -26,16 +26,35 @@ static void ring(struct jrt_alarm *alarm)
 {
     struct jrt_io       *io = alarm->subject;
     struct jrt_io_alarm *own = (struct jrt_io_alarm *)alarm;
-    enum jrt_ready_way way = own == &io->alarms[JRT_READY_READ] ? JRT_READY_READ : JRT_READY_WRITE;
+    /* relaxed: written before any was armed. */
+    const struct jrt_io_alarms *all = jrt_load_relaxed(&io->cold->alarms);
+    enum jrt_ready_way way = own == &all->of[JRT_READY_READ] ? JRT_READY_READ : JRT_READY_WRITE;
     jrt_store_seq_cst(&own->rings, JRT_NEVER); /* seq_cst: before the word is read, [io-lazy]. */
     /* seq_cst: as above. */
     if (jrt_load_seq_cst(&io->ready.words[way]) > JRT_READY_EDGE) jrt_ready_kick(&io->ready, way);
 }
 
-static janus_status arm(struct jrt_io *io, struct jrt_io_alarm *alarm, uint64_t deadline_ns)
+/* Makes the alarms of a handle that has its first deadline. Under the lock. */
+static struct jrt_io_alarms *make_alarms(struct jrt_io *io)
+{
+    struct jrt_io_alarms *made = jrt_calloc(1, sizeof *made);
+    for (int way = 0; way < JRT_READY_WAYS && made != NULL; way++) {
+        made->of[way].alarm.subject = io;
+        jrt_store_relaxed(&made->of[way].rings, JRT_NEVER); /* relaxed: not known yet. */
+    }
+    jrt_store_release(&io->cold->alarms, made); /* release: their content. */
+    return made;
+}
+
+/* Under the lock. */
+static janus_status arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
 {
     janus_scheduler *home = jrt_io_home(io);
     if (home != jrt_worker_self()->scheduler) return JANUS_DEADLINE;
+    struct jrt_io_alarms *alarms = jrt_load_relaxed(&io->cold->alarms); /* relaxed: the lock. */
+    if (alarms == NULL) alarms = make_alarms(io);
+    if (alarms == NULL) return JANUS_NO_MEMORY;
+    struct jrt_io_alarm *alarm = &alarms->of[way];
     if (alarm->alarm.ring == NULL) alarm->alarm.ring = ring; /* not written while it is armed */
     jrt_store_relaxed(&alarm->rings, deadline_ns); /* relaxed: it rings only once it is armed. */
     if (jrt_sched_timer_arm(home, &alarm->alarm.timer, deadline_ns)) return JANUS_WOULD_WAIT;
@@ -45,12 +64,14 @@ static janus_status arm(struct jrt_io *io, struct jrt_io_alarm *alarm, uint64_t 
 
 janus_status jrt_io_arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t deadline_ns)
 {
-    struct jrt_io_alarm *alarm = &io->alarms[way];
+    struct jrt_io_alarms *alarms = jrt_load_acquire(&io->cold->alarms); /* acquire: content. */
     jrt_fence_seq_cst(); /* seq_cst: the word was written, [io-lazy]. */
     /* seq_cst: as above. */
-    if (jrt_likely(jrt_load_seq_cst(&alarm->rings) <= deadline_ns)) return JANUS_WOULD_WAIT;
+    if (alarms != NULL && jrt_likely(jrt_load_seq_cst(&alarms->of[way].rings) <= deadline_ns)) {
+        return JANUS_WOULD_WAIT;
+    }
     jrt_lock(&homes);
-    janus_status status = arm(io, alarm, deadline_ns);
+    janus_status status = arm(io, way, deadline_ns);
     jrt_unlock(&homes);
     return status;
 }
@@ -58,9 +79,12 @@ janus_status jrt_io_arm(struct jrt_io *io, enum jrt_ready_way way, uint64_t dead
 /* Under the lock. */
 static void leave_home(struct jrt_io *io)
 {
-    janus_scheduler *home = jrt_io_home(io);
-    for (int way = 0; way < JRT_READY_WAYS && home != NULL; way++) {
-        struct jrt_io_alarm *alarm = &io->alarms[way];
+    janus_scheduler      *home = jrt_io_home(io);
+    struct jrt_io_alarms *alarms = NULL;
+    /* relaxed: the lock. A handle with a home has a cold part. */
+    if (home != NULL) alarms = jrt_load_relaxed(&io->cold->alarms);
+    for (int way = 0; way < JRT_READY_WAYS && alarms != NULL; way++) {
+        struct jrt_io_alarm *alarm = &alarms->of[way];
         /* Never armed. `rings` does not tell: an old alarm may ring while a new one is armed. */
         if (alarm->alarm.ring == NULL) continue;
         jrt_sched_timer_disarm(home, &alarm->alarm.timer);

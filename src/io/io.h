@@ -19,6 +19,7 @@
 #define JRT_IO_WRITER 0x20000u
 #define JRT_IO_CLOSING 0x80000000u
 #define JRT_IO_COUNT 0xffffu
+#define JRT_IO_WAITERS 0xf000u /* at most this many calls that may wait */
 
 /* Bits of a handle's name below the place. */
 enum { JRT_IO_PLACE_AT = 8 };
@@ -39,24 +40,31 @@ struct jrt_io_turn {
     struct jrt_io_turn *next;
 };
 
-/* What only opening, closing, inspecting and taking turns need. */
-struct jrt_io_cold {
-    struct jrt_handle_toll toll;                  /* what counts it and pays for it */
-    pthread_mutex_t        lock;                  /* guards the turns, and moving the toll */
-    struct jrt_io_turn    *turns[JRT_READY_WAYS]; /* oldest first */
-    bool                   taken[JRT_READY_WAYS]; /* somebody has the turn */
-    uint32_t               may;                   /* of a directory, [dir-may] */
-    struct jrt_process    *process;               /* owned, [process-held]; NULL: none */
-    bool                   detached;              /* the process outlives the handle */
-    char                   name[32];
-};
-
 /* A deadline's timer, kept armed across waits; [io-lazy]. */
 struct jrt_io_alarm {
     struct jrt_alarm  alarm; /* first; the timers' lock */
     _Atomic(uint64_t) rings; /* when; JRT_NEVER: it is not armed */
 };
 
+/* Those of a handle. */
+struct jrt_io_alarms {
+    struct jrt_io_alarm of[JRT_READY_WAYS];
+};
+
+/* What only opening, closing, inspecting, deadlines and taking turns need. */
+struct jrt_io_cold {
+    struct jrt_handle_toll          toll; /* what counts it and pays for it */
+    _Atomic(uint32_t)               lock; /* guards the turns, and moving the toll; [io-lock] */
+    uint32_t                        may;  /* of a directory, [dir-may] */
+    struct jrt_io_turn             *turns[JRT_READY_WAYS]; /* oldest first */
+    bool                            taken[JRT_READY_WAYS]; /* somebody has the turn */
+    bool                            detached;              /* the process outlives the handle */
+    struct jrt_process             *process;               /* owned, [process-held]; NULL: none */
+    const char                     *name;                  /* in the same block, or "" */
+    _Atomic(struct jrt_io_alarms *) alarms; /* owned; NULL: no deadline yet, [io-home] */
+};
+
+/* Two cache lines. A transfer needs all but `home`, `serial` and `cold`. */
 struct jrt_io {
     struct jrt_ready  ready; /* first, [ready-tag] */
     _Atomic(uint64_t) key;   /* of all its rights; 0: no handle lives here, [io-key] */
@@ -64,24 +72,31 @@ struct jrt_io {
     int               fd;
     uint8_t           kind;                    /* janus_io_kind */
     _Atomic(uint8_t)  rights;                  /* of the first handle */
-    bool              socket;                  /* recv and send, not read and write */
-    bool              borrowed;                /* closing leaves the descriptor open */
-    bool              shared;                  /* others may have it open */
     uint8_t           drained[JRT_READY_WAYS]; /* enum jrt_io_drained */
-    bool              helped;                  /* file.c transfers */
-    bool              usual;                   /* a stream that is not helped, [io-quick] */
-    bool              local; /* a real Unix stream or its listener, [io-drained] */
-    uint32_t          place; /* in the table; constant */
-
-    struct jrt_poller_at       at; /* where it is registered */
-    _Atomic(uint64_t)          deadlines[JRT_READY_WAYS];
-    _Atomic(uint64_t)          bytes[JRT_READY_WAYS]; /* so far */
-    _Atomic(uint64_t)          serial;                /* [io-key] */
+    bool              borrowed;                /* closing leaves the descriptor open */
+    _Atomic(bool)     shared;                  /* others may have it open */
+    /* Constant while a handle lives here. */
+    bool                       socket : 1; /* recv and send, not read and write */
+    bool                       helped : 1; /* file.c transfers */
+    bool                       usual : 1;  /* a stream that is not helped, [io-quick] */
+    bool                       local : 1;  /* a real Unix stream or its listener, [io-drained] */
     _Atomic(janus_scheduler *) home; /* its tasks may keep alarms armed; NULL: none, [io-home] */
-    struct jrt_io_cold        *cold; /* owned */
-    struct jrt_io             *next_free;
-    struct jrt_io_alarm        alarms[JRT_READY_WAYS];
+
+    struct jrt_poller_at at; /* where it is registered */
+    _Atomic(uint64_t)    deadlines[JRT_READY_WAYS];
+    _Atomic(uint64_t)    bytes[JRT_READY_WAYS]; /* so far */
+    _Atomic(uint64_t)    serial;                /* [io-key] */
+    union {
+        struct jrt_io_cold *cold;      /* owned */
+        struct jrt_io      *next_free; /* of a place without a handle */
+    };
 } __attribute__((aligned(64)));
+
+_Static_assert(sizeof(struct jrt_io) == 128, "two lines");
+
+/* Lock and unlock the cold part, [io-lock]; in handle.c. */
+void jrt_io_lock(struct jrt_io_cold *cold);
+void jrt_io_unlock(struct jrt_io_cold *cold);
 
 /* The table, [io-table]. */
 
@@ -91,6 +106,9 @@ void         jrt_io_place_give(struct jrt_io *io);
 
 /* Gives the place a key: from here on the handle is valid. */
 janus_io jrt_io_name(struct jrt_io *io);
+
+/* Its place in the table. */
+uint32_t jrt_io_place(const struct jrt_io *io);
 
 /* The handle with fewer rights. */
 janus_io jrt_io_name_with(const struct jrt_io *io, uint32_t rights);
@@ -138,6 +156,12 @@ uint32_t jrt_io_rights_of(janus_io_kind kind);
 /* Names the task that opens the plan's simulated descriptor; label.c. */
 void jrt_io_label(const struct jrt_io_plan *plan);
 
+/* The world of a handle has ended, jrt_sim_orphaned. */
+void jrt_io_orphaned(const uint64_t name[2], bool left);
+
+/* Forgets a call that waits for a descriptor, and never returns. */
+void jrt_io_starved_forget(const struct jrt_io *io);
+
 /* Finds out what the plan's descriptor is. */
 void jrt_io_classify(struct jrt_io_plan *plan);
 
@@ -149,9 +173,6 @@ janus_status jrt_io_make(const struct jrt_io_plan *plan, struct jrt_handle_toll 
 /* Begins a call. `exclusive`: JRT_IO_READER, JRT_IO_WRITER or 0. OK, STALE, INVALID, CAP_RIGHT,
  * STATE. */
 janus_status jrt_io_enter(janus_io handle, uint32_t right, uint32_t exclusive, struct jrt_io **out);
-/* Enters as jrt_io_enter, without a report of a stale handle to an explorer. */
-janus_status jrt_io_enter_quietly(janus_io handle, uint32_t right, uint32_t exclusive,
-                                  struct jrt_io **out);
 
 void jrt_io_leave(struct jrt_io *io, uint32_t exclusive);
 
@@ -246,7 +267,8 @@ static inline void jrt_io_take_note(struct jrt_io *io, enum jrt_ready_way way)
     io->drained[way] = JRT_IO_UNKNOWN;
 }
 
-/* Accepts as janus_accept. A listener that was closed is CLOSED, not STALE. In socket.c. */
+/* Accepts as janus_accept, but waits while as many handles live as may. A listener that was closed
+ * is CLOSED, not STALE. In socket.c. */
 janus_status jrt_io_accept(janus_io listener, janus_io *out);
 
 /* Reading and writing: stream.c. The usual calls of tasks are in quick.c, [io-quick]. */
@@ -286,6 +308,27 @@ void jrt_io_pay_back(void);
 
 /* Ends a public call: a cancelled task obeys. */
 janus_status jrt_io_end(janus_status status);
+
+/* The slow path of jrt_io_told_by. */
+janus_status jrt_io_tell(janus_status status, const char *call);
+
+/* Every public call returns its status through this. An error is noted for janus_explain, so that
+ * no sentence of an earlier call stays. A stale handle is reported to an explorer. */
+static inline janus_status jrt_io_told_by(janus_status status, const char *call)
+{
+    return jrt_likely(status >= 0) ? status : jrt_io_tell(status, call);
+}
+#define jrt_io_told(status) jrt_io_told_by(status, __func__)
+
+/* The error that was just noted is about this path or address. */
+janus_status jrt_io_about(janus_status status, const janus_address *address);
+
+/* Closes as janus_io_close. A stale handle is nobody's mistake. */
+janus_status jrt_io_close(janus_io handle);
+
+/* Remembers the name of a handle that is closed in a world, and finds it again; label.c. */
+void        jrt_io_remember(const struct jrt_io *io);
+const char *jrt_io_remembered(janus_io handle);
 
 /* Copies as many options as the caller's struct has; NULL: defaults. False: it is no such
  * struct. */

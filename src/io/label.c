@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Names the task that opens a descriptor. A world reports it if the descriptor is never closed. */
+/* Names the task that opens a descriptor. A world reports it if the descriptor is never closed. It
+ * also knows the names of the last handles that were closed, for reports of stale ones. */
 #include "io/io.h"
 #include "sim/net.h"
 #include "task/task.h"
@@ -34,4 +35,29 @@ void jrt_io_label(const struct jrt_io_plan *plan)
                        without_folder(task->site->file), task->site->line);
     }
     jrt_sim_label(plan->fd, text);
+}
+
+void jrt_io_remember(const struct jrt_io *io)
+{
+    struct jrt_world *world = jrt_world_now();
+    const uint32_t    most = sizeof world->ended / sizeof world->ended[0];
+    if (io->cold->name[0] == '\0') return;
+    uint32_t at = world->ended_count++ % most;
+    world->ended[at].place = jrt_io_place(io);
+    jrt_name_again(world->ended[at].name, sizeof world->ended[at].name, io->cold->name);
+}
+
+const char *jrt_io_remembered(janus_io handle)
+{
+    const struct jrt_world *world = jrt_world_now();
+    const uint32_t          most = sizeof world->ended / sizeof world->ended[0];
+    uint64_t                place = handle.opaque[0] >> JRT_IO_PLACE_AT;
+    /* acquire: the base. */
+    if (world == NULL || place >= jrt_load_acquire(&jrt_ready_table.places)) return "";
+    if (!jrt_io_was(jrt_io_place_of(handle), handle)) return ""; /* another one has the place */
+    for (uint32_t i = 1; i <= most && i <= world->ended_count; i++) {
+        uint32_t at = (world->ended_count - i) % most;
+        if (world->ended[at].place == place) return world->ended[at].name;
+    }
+    return "";
 }

@@ -27,13 +27,13 @@ janus_status janus_io_credentials(janus_io handle, janus_credentials *out)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
+    if (out == NULL) return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_io_pay_and_enter(handle, 0, 0, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     int error = -EOPNOTSUPP;
     if (io->socket && !jrt_net_is_simulated(io->fd)) error = jrt_unix_credentials(io->fd, out);
     jrt_io_leave(io, 0);
-    return error == 0 ? JANUS_OK : jrt_io_error(error);
+    return jrt_io_told(error == 0 ? JANUS_OK : jrt_io_error(error));
 }
 
 static bool is_unix_stream(const struct jrt_io *io)
@@ -50,7 +50,7 @@ static janus_status send_inside(struct jrt_io *io, struct jrt_io *passed, uint32
     bool widens =
         passed->kind == JANUS_IO_KIND_DIRECTORY && (jrt_dir_may(rights) & ~passed->cold->may) != 0;
     if (widens || passed->cold->process != NULL) return JANUS_UNAVAILABLE;
-    passed->shared = true; /* see handle.c */
+    jrt_store_relaxed(&passed->shared, true); /* relaxed: read when all have left, handle.c. */
     for (;;) {
         jrt_io_take_note(io, JRT_READY_WRITE);
         int error = jrt_unix_send(io->fd, passed->fd, (uint8_t)rights);
@@ -66,9 +66,9 @@ janus_status janus_io_send_handle(janus_io handle, janus_io given)
     struct jrt_io *io = NULL, *passed = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, NULL);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = jrt_io_enter(handle, JANUS_IO_MAY_WRITE, JRT_IO_WRITER, &io);
     if (status == JANUS_OK) {
         status = jrt_io_enter(given, 0, 0, &passed);
@@ -79,7 +79,7 @@ janus_status janus_io_send_handle(janus_io handle, janus_io given)
         jrt_io_leave(io, JRT_IO_WRITER);
     }
     if (status != JANUS_OK) jrt_io_pay_back();
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }
 
 static janus_status receive_inside(struct jrt_io *io, int *out_fd, uint8_t *out_rights)
@@ -114,21 +114,21 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
     int                    fd = -1;
     uint8_t                rights = 0;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
+    if (out == NULL) return jrt_io_told(JANUS_INVALID);
     if (given != NULL && !jrt_struct_sane(given->struct_bytes, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     if (given != NULL) memcpy(&options, given, given->struct_bytes);
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status =
         jrt_handle_may_open(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_ADOPT, &ask, options.kept, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = receive_one(handle, &fd, &rights);
     if (status != JANUS_OK) {
         jrt_handle_closed(&toll);
         jrt_io_pay_back();
-        return jrt_io_end(status);
+        return jrt_io_told(jrt_io_end(status));
     }
     struct jrt_io_plan plan = {
         .fd = fd, .shared = true, .kept = options.kept, .name = options.name};
@@ -136,11 +136,11 @@ janus_status janus_io_receive_handle(janus_io handle, const janus_io_options *gi
     if (plan.kind == JANUS_IO_KIND_LISTENER && !jrt_descriptor_is_nonblocking(fd)) {
         jrt_handle_closed(&toll); /* as janus_io_adopt: an accept would block its worker */
         (void)jrt_net()->close(fd);
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     plan.rights = rights & jrt_io_rights_of(plan.kind);
     if (plan.rights == 0) plan.rights = JANUS_IO_MAY_CLOSE;
     status = jrt_io_make(&plan, &toll, out);
     if (status != JANUS_OK) (void)jrt_net()->close(fd);
-    return status;
+    return jrt_io_told(status);
 }

@@ -7,10 +7,12 @@
 #include "means/trouble.h"
 #include "nursery/nursery.h"
 #include "nursery/pay.h"
+#include "plat/address.h"
 #include "task/purse.h"
 #include "work/turn.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A toll is some 16 ns, and a small transfer takes 4 us. Most tasks wait after a few
@@ -108,6 +110,29 @@ janus_status jrt_io_end(janus_status status)
     if (jrt_likely(status != JANUS_CANCELLED)) return status;
     struct jrt_worker *worker = jrt_worker_self();
     return worker != NULL ? jrt_task_cancelled_or_end(worker->current) : status;
+}
+
+janus_status jrt_io_tell(janus_status status, const char *call)
+{
+    char text[96]; /* of an explorer's report */
+    if (jrt_unlikely(status == JANUS_STALE && jrt_world_now() != NULL)) {
+        const struct jrt_trouble *last = &jrt_thread_self()->trouble;
+        bool named = last->fresh && last->status == status && last->table == JRT_TROUBLE_HANDLE;
+        const char *name = named ? last->whose : "";
+        const char *quote = name[0] != '\0' ? "\"" : "";
+        (void)snprintf(text, sizeof text, "%s%s%s%.40s%s", call, name[0] != '\0' ? " of " : "",
+                       quote, name, quote);
+        (void)jrt_stale(status, text);
+    }
+    return jrt_trouble_end(status, call);
+}
+
+janus_status jrt_io_about(janus_status status, const janus_address *address)
+{
+    char text[JANUS_ADDRESS_TEXT_BYTES];
+    if (status >= 0) return status;
+    return jrt_trouble_about(status, JRT_SUBJECT_ADDRESS,
+                             jrt_address_text(address, text, sizeof text));
 }
 
 static janus_status meaning_of(int error)

@@ -12,6 +12,7 @@
 #include "base/options.h"
 #include "host/process.h"
 #include "means/call.h"
+#include "means/trouble.h"
 
 #include <errno.h>
 #include <string.h>
@@ -92,7 +93,8 @@ static janus_status enter_stream(struct start *start, int i)
         janus_status status = jrt_io_enter(start->options.handles[i], way, 0, &start->shared[i]);
         if (status != JANUS_OK) return status;
         start->plan.streams[i] = start->shared[i]->fd;
-        start->shared[i]->shared = true; /* see handle.c */
+        /* relaxed: read when all have left, handle.c. */
+        jrt_store_relaxed(&start->shared[i]->shared, true);
         break;
     }
     default: start->plan.streams[i] = JRT_PROCESS_NOWHERE; break;
@@ -216,18 +218,19 @@ janus_status janus_process_start(const char *path, const char *const *arguments,
     memset(&start, 0, sizeof start);
     if (!jrt_io_options_read(given, &start.options, sizeof start.options) ||
         !is_sane(path, arguments, &start, out, out_pipes)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
-    if (jrt_world_now() != NULL) return JANUS_UNAVAILABLE;
+    if (jrt_world_now() != NULL) return jrt_io_told(jrt_trouble_simulated("child processes"));
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     start.plan.path = path;
     start.plan.arguments = arguments;
     start.plan.environment = start.options.environment;
     start.plan.search = start.options.search;
     status = start_it(&start, out, out_pipes);
+    if (status < 0) (void)jrt_trouble_about(status, JRT_SUBJECT_PATH, path);
     if (status == JANUS_CANCELLED) jrt_io_pay_back();
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }
 
 /* Using. */
@@ -256,10 +259,10 @@ static janus_status await_end(struct jrt_io *io, janus_process_end *out)
     jrt_debug_invariant("process-held", process != NULL && process->fd == io->fd);
     for (;;) {
         (void)jrt_ready_take(&io->ready, JRT_READY_READ); /* [ready-try], [process-held] */
-        jrt_lock(&io->cold->lock); /* janus_process_inspect and janus_process_signal look, too */
+        jrt_io_lock(io->cold); /* janus_process_inspect and janus_process_signal look, too */
         int ended = jrt_process_look(process);
         *out = process->end;
-        jrt_unlock(&io->cold->lock);
+        jrt_io_unlock(io->cold);
         if (ended < 0) return jrt_io_error(ended);
         if (ended > 0) return JANUS_OK;
         janus_status status = jrt_io_await(io, JRT_READY_READ, JRT_WAIT_PROCESS);
@@ -272,42 +275,43 @@ janus_status janus_process_wait(janus_io handle, janus_process_end *out)
     struct jrt_io    *io = NULL;
     janus_process_end end = {0, 0};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
+    if (out == NULL) return jrt_io_told(JANUS_INVALID);
     janus_status status = pay_and_enter(handle, JANUS_IO_MAY_READ, JRT_IO_READER, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = await_end(io, &end);
     jrt_io_leave(io, JRT_IO_READER);
     if (status == JANUS_OK) *out = end;
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }
 
 janus_status janus_process_signal(janus_io handle, int number)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (number < 0 || number > 64) return JANUS_INVALID;
+    if (number < 0 || number > 64) return jrt_io_told(JANUS_INVALID);
     janus_status status = pay_and_enter(handle, JANUS_IO_MAY_WRITE, 0, &io);
-    if (status != JANUS_OK) return status;
-    jrt_lock(&io->cold->lock);
+    if (status != JANUS_OK) return jrt_io_told(status);
+    jrt_io_lock(io->cold);
     int error = jrt_process_signal(io->cold->process, number);
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     if (error != 0) status = error == -ESRCH ? JANUS_CLOSED : jrt_io_error(error);
     jrt_io_leave(io, 0);
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_process_inspect(janus_io handle, janus_process_info *out)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
+    if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out))
+        return jrt_io_told(JANUS_INVALID);
     janus_status status = jrt_io_enter(handle, 0, 0, &io);
     if (status == JANUS_OK) status = check_kind(io, 0);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     const struct jrt_process *process = io->cold->process;
-    jrt_lock(&io->cold->lock);
+    jrt_io_lock(io->cold);
     janus_process_info info = {.id = process->id, .ended = process->ended, .end = process->end};
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     jrt_io_leave(io, 0);
     jrt_struct_give(out, &info);
     return JANUS_OK;

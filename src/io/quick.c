@@ -40,7 +40,7 @@ static inline __attribute__((always_inline)) bool enter(janus_io handle, uint32_
     if (jrt_unlikely((handle.opaque[0] & 0xffu) != rights || (rights & right) == 0)) return false;
     uint32_t use = jrt_load_relaxed(&io->use); /* relaxed: the cas decides. */
     if (jrt_unlikely((use & (JRT_IO_CLOSING | exclusive)) != 0)) return false;
-    if (jrt_unlikely((use & JRT_IO_COUNT) == JRT_IO_COUNT)) return false;
+    if (jrt_unlikely((use & JRT_IO_COUNT) >= JRT_IO_WAITERS)) return false;
     /* acq_rel: [io-use], what the last caller wrote. */
     if (jrt_unlikely(!jrt_cas_acq_rel(&io->use, &use, (use + 1) | exclusive))) return false;
     *out = io;
@@ -62,7 +62,7 @@ __attribute__((noinline)) static bool get_more(struct jrt_worker *worker, int32_
 {
     struct jrt_task *task = worker->current;
     if (worker->tolls < tolls) jrt_turn_look(worker);
-    if (worker->tolls < tolls || task->purse == NULL) return false;
+    if (worker->tolls < tolls || jrt_purse_need(task) == NULL) return false;
     return task->purse->left.syscalls != 0 || jrt_replenish_syscalls(worker, task);
 }
 
@@ -75,6 +75,7 @@ static inline __attribute__((always_inline)) bool begin(struct jrt_worker *worke
     if (jrt_unlikely(!jrt_worker_stack_is_fine(worker))) return false;
     if (jrt_unlikely(worker->tolls < tolls || purse == NULL || purse->left.syscalls == 0)) {
         if (!get_more(worker, tolls)) return false;
+        purse = worker->current->purse;
     }
     /* relaxed: set where only one thread was. */
     if (jrt_unlikely(jrt_load_relaxed(&jrt_poller_forked))) return false;
@@ -117,14 +118,16 @@ static inline struct reading *reading_on(struct jrt_worker *worker)
     return (struct reading *)(void *)worker->strand->place;
 }
 
+static janus_status read_later(struct jrt_worker *worker, struct jrt_io *io, void *to, size_t max,
+                               size_t *out_got);
+
 /* Nothing was received. */
 __attribute__((noinline)) static janus_status read_nothing(struct jrt_io *io, void *to, size_t max,
                                                            size_t *out_got, ptrdiff_t got)
 {
     io->drained[JRT_READY_READ] = got == -EAGAIN ? JRT_IO_EMPTY : JRT_IO_UNKNOWN;
-    janus_status status = JANUS_OK;
-    if (got == 0) status = JANUS_CLOSED;
-    if (got < 0 && got != -EAGAIN) status = jrt_io_error((int)got);
+    if (got == -EAGAIN) return read_later(jrt_worker_self(), io, to, max, out_got);
+    janus_status status = got == 0 ? JANUS_CLOSED : jrt_io_error((int)got);
     return jrt_io_read_on(io, to, max, out_got, status);
 }
 
@@ -197,18 +200,37 @@ __attribute__((noinline)) static janus_status read_without(struct jrt_worker *wo
     return jrt_io_read_on(reading.io, reading.to, reading.max, reading.out_got, JANUS_OK);
 }
 
+/* What a first wait may need: a stack to go on with, the task in the tree, the descriptor in a set.
+ * If something is there, the set tells it, [io-drained]. */
+__attribute__((noinline)) static janus_status read_first(struct jrt_worker *worker,
+                                                         struct jrt_io *io, void *to, size_t max,
+                                                         size_t *out_got)
+{
+    janus_status status = jrt_worker_can_leave(worker) ? JANUS_OK : JANUS_NO_MEMORY;
+    jrt_task_link(worker->current);
+    if (status == JANUS_OK && !jrt_poller_has(&io->at)) {
+        status = jrt_io_register(io, worker);
+        if (status == JANUS_OK) io->drained[JRT_READY_READ] = JRT_IO_EMPTY;
+    }
+    if (status != JANUS_OK) return jrt_io_read_on(io, to, max, out_got, status);
+    return read_later(worker, io, to, max, out_got);
+}
+
 __attribute__((noinline)) static janus_status read_later(struct jrt_worker *worker,
                                                          struct jrt_io *io, void *to, size_t max,
                                                          size_t *out_got)
 {
     struct jrt_task *task = worker->current;
     uintptr_t        self = (uintptr_t)task;
-    /* acquire: everything above is linked. relaxed: its own. */
-    bool plain = jrt_load_acquire(&task->linked) && jrt_load_relaxed(&task->shield) == 0;
-    if (jrt_unlikely(!plain || worker->spare == NULL || worker->seat != NULL ||
-                     worker->trace != NULL || !jrt_task_is_clean(task) ||
-                     !jrt_poller_has(&io->at) || jrt_io_is_closing(io))) {
+    /* relaxed: its own. */
+    if (jrt_unlikely(jrt_load_relaxed(&task->shield) != 0 || worker->seat != NULL ||
+                     worker->trace != NULL || !jrt_task_is_clean(task) || jrt_io_is_closing(io))) {
         return jrt_io_read_on(io, to, max, out_got, JANUS_OK);
+    }
+    /* acquire: everything above is linked. */
+    if (jrt_unlikely(!jrt_load_acquire(&task->linked) || !jrt_poller_has(&io->at) ||
+                     worker->spare == NULL)) {
+        return read_first(worker, io, to, max, out_got);
     }
     *reading_on(worker) = (struct reading){io, to, max, out_got};
     jrt_task_park_begin_fast(task, JRT_WAIT_READ);

@@ -13,8 +13,9 @@
 
 /* From the accept to the child, which frees it. */
 struct guest {
-    janus_io     io;
-    janus_entry *entry;
+    janus_io                io;
+    janus_connection_entry *entry;
+    void                   *argument;
 };
 
 static int64_t serve_one(void *argument)
@@ -22,8 +23,8 @@ static int64_t serve_one(void *argument)
     struct guest guest = *(struct guest *)argument;
     free(argument);
     janus_status status = janus_io_take(guest.io);
-    int64_t      result = status == JANUS_OK ? guest.entry(&guest.io) : status;
-    JANUS_IGNORE(janus_io_close(guest.io)); /* STALE: the entry has closed it */
+    int64_t      result = status == JANUS_OK ? guest.entry(guest.io, guest.argument) : status;
+    JANUS_IGNORE(jrt_io_close(guest.io)); /* STALE: the entry has closed it */
     return result;
 }
 
@@ -35,28 +36,27 @@ static void turn_away(void *argument)
 }
 
 /* Starts the child. On an error the connection is closed. */
-static janus_status start(janus_nursery *nursery, janus_io io, janus_entry *entry,
+static janus_status start(janus_nursery *nursery, const struct guest *accepted,
                           const janus_spawn_options *each)
 {
     struct guest *guest = jrt_malloc(sizeof *guest);
     if (guest == NULL) {
-        JANUS_IGNORE(janus_io_close(io));
+        JANUS_IGNORE(janus_io_close(accepted->io));
         return JANUS_NO_MEMORY;
     }
-    *guest = (struct guest){io, entry};
+    *guest = *accepted;
     janus_status status = janus_spawn_with(nursery, serve_one, guest, each, NULL);
     if (status != JANUS_OK) turn_away(guest);
     return status;
 }
 
-static janus_status serve(janus_nursery *nursery, janus_io listener, janus_entry *entry,
+static janus_status serve(janus_nursery *nursery, janus_io listener, struct guest *guest,
                           const janus_spawn_options *each)
 {
     janus_status status = JANUS_OK;
     while (status == JANUS_OK) {
-        janus_io io;
-        status = jrt_io_accept(listener, &io);
-        if (status == JANUS_OK) status = start(nursery, io, entry, each);
+        status = jrt_io_accept(listener, &guest->io);
+        if (status == JANUS_OK) status = start(nursery, guest, each);
         if (status == JANUS_NO_MEMORY) status = janus_yield(); /* one is lost, others may come */
     }
     return status;
@@ -102,22 +102,23 @@ static janus_status set_up(const janus_nursery_options *given, const janus_spawn
     return JANUS_OK;
 }
 
-janus_status janus_serve(janus_io listener, janus_entry *entry, const janus_nursery_options *given,
-                         const janus_spawn_options *each)
+janus_status janus_serve(janus_io listener, janus_connection_entry *entry, void *argument,
+                         const janus_nursery_options *given, const janus_spawn_options *each)
 {
+    struct guest          guest = {.entry = entry, .argument = argument};
     janus_nursery_options options = {.struct_bytes = sizeof options};
     janus_spawn_options   child = {.struct_bytes = sizeof child};
     jrt_stack_check(); /* [stack-reserve] */
-    if (entry == NULL) return JANUS_INVALID;
+    if (entry == NULL) return jrt_io_told(JANUS_INVALID);
     janus_status status = set_up(given, each, &options, &child);
     if (status == JANUS_OK) status = check(listener);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     janus_nursery nursery;
     status = janus_nursery_open(&nursery, &options);
-    if (status < JANUS_OK) return status;
-    janus_status served = serve(&nursery, listener, entry, &child);
+    if (status < JANUS_OK) return jrt_io_told(status);
+    janus_status served = serve(&nursery, listener, &guest, &child);
     status = janus_nursery_end(&nursery, NULL);
     bool closed = served == JANUS_CLOSED;
-    if (status != JANUS_OK || closed) return status;
-    return served;
+    if (status != JANUS_OK || closed) return jrt_io_told(status);
+    return jrt_io_told(served);
 }

@@ -138,18 +138,18 @@ janus_status janus_signal_catch(int number, uint64_t *out_count)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = may_pay(number);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     uint64_t count = count_now(number); /* before it is caught, so that none is lost */
     status = catch_it(number, true);
     if (status == JANUS_OK && out_count != NULL) *out_count = count;
-    return status;
+    return jrt_io_told(status);
 }
 
 janus_status janus_signal_release(int number)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = may(number);
-    return status == JANUS_OK ? release_it(number, true) : status;
+    return jrt_io_told(status == JANUS_OK ? release_it(number, true) : status);
 }
 
 /* Waiting. */
@@ -187,25 +187,25 @@ janus_status janus_signal_wait(int number, uint64_t deadline_ns)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = may_pay(number);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     uint64_t count = count_now(number); /* before it is caught, so that none is lost */
     status = catch_it(number, false);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = wait_beyond(number, &count, deadline_ns);
     (void)release_it(number, false);
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }
 
 janus_status janus_signal_wait_next(int number, uint64_t *count, uint64_t deadline_ns)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (count == NULL) return JANUS_INVALID;
+    if (count == NULL) return jrt_io_told(JANUS_INVALID);
     janus_status status = may(number);
-    if (status != JANUS_OK) return status;
-    if (!is_caught(number)) return JANUS_STATE;
+    if (status != JANUS_OK) return jrt_io_told(status);
+    if (!is_caught(number)) return jrt_io_told(JANUS_STATE);
     status = jrt_io_pay_op();
     if (status == JANUS_OK) status = wait_beyond(number, count, deadline_ns);
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }
 
 janus_status janus_signal_raise(int number)
@@ -213,8 +213,8 @@ janus_status janus_signal_raise(int number)
     struct jrt_world *world = jrt_world_now();
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = may_pay(number);
-    if (status != JANUS_OK) return status;
-    if (world == NULL) return kill(getpid(), number) == 0 ? JANUS_OK : JANUS_INVALID;
+    if (status != JANUS_OK) return jrt_io_told(status);
+    if (world == NULL) return jrt_io_told(kill(getpid(), number) == 0 ? JANUS_OK : JANUS_INVALID);
     jrt_lock(&wait_lock);
     world->signals[number]++;
     tell(world, number);

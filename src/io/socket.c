@@ -65,20 +65,20 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
     struct jrt_handle_toll toll;
     jrt_stack_check(); /* [stack-reserve] */
     if (at == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
-    if (options.backlog > INT32_MAX) return JANUS_INVALID;
+    if (options.backlog > INT32_MAX) return jrt_io_told(JANUS_INVALID);
     const janus_address copy = *at; /* it may change while the task waits */
     at = &copy;
     janus_status status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = may_open(JANUS_RIGHT_NET_LISTEN, at, options.kept, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     int fd = jrt_net()->socket((janus_family)at->family, SOCK_STREAM);
     int error = fd < 0 ? fd : prepare_listener(fd, at, &options);
     if (error < 0) {
         jrt_handle_closed(&toll);
-        return give_up(fd, jrt_io_error(error));
+        return jrt_io_told(jrt_io_about(give_up(fd, jrt_io_error(error)), at));
     }
     struct jrt_io_plan plan = {.kind = JANUS_IO_KIND_LISTENER,
                                .fd = fd,
@@ -87,7 +87,7 @@ janus_status janus_listen(const janus_address *at, const janus_listen_options *g
                                .kept = options.kept,
                                .name = options.name};
     status = jrt_io_make(&plan, &toll, out);
-    return status == JANUS_OK ? status : give_up(fd, status);
+    return jrt_io_told(status == JANUS_OK ? status : give_up(fd, status));
 }
 
 /* Accepting. */
@@ -117,6 +117,8 @@ static janus_status try_and_wait(struct jrt_io *listener, int *out_fd, janus_add
             if (*told) jrt_io_descriptor_freed();
             *told = false;
             status = jrt_io_await(listener, way, JRT_WAIT_ACCEPT);
+            /* The wait itself needs a descriptor, for a set or a bell. */
+            if (status == JANUS_FULL) status = jrt_io_await_descriptor(listener, told);
         } else {
             return jrt_io_is_closing(listener) ? JANUS_CLOSED : jrt_io_error(fd);
         }
@@ -138,7 +140,7 @@ static janus_status accept_in_turn(janus_io handle, struct jrt_io_plan *plan,
                                    janus_address *out_peer)
 {
     struct jrt_io *listener = NULL;
-    janus_status   status = jrt_io_enter_quietly(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    janus_status   status = jrt_io_enter(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
     if (status != JANUS_OK) return status;
     if (listener->kind != JANUS_IO_KIND_LISTENER) {
         status = JANUS_STATE;
@@ -165,7 +167,10 @@ static janus_status accept_one(janus_io listener, janus_io *out, janus_address *
     if (status != JANUS_OK) return jrt_io_end(status);
     /* First the place for the handle: a connection that is taken can be kept. */
     status = may_open(0, NULL, false, &toll);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) {
+        jrt_io_pay_back();
+        return status;
+    }
     status = accept_in_turn(listener, &plan, out_peer);
     if (status != JANUS_OK) {
         jrt_handle_closed(&toll);
@@ -179,15 +184,35 @@ static janus_status accept_one(janus_io listener, janus_io *out, janus_address *
 janus_status janus_accept(janus_io listener, janus_io *out, janus_address *out_peer)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (out == NULL) return JANUS_INVALID;
-    janus_status status = accept_one(listener, out, out_peer);
-    return jrt_unlikely(status == JANUS_STALE) ? jrt_stale(status, __func__) : status;
+    if (out == NULL) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(accept_one(listener, out, out_peer));
+}
+
+/* As many handles live as may. Waits until one is closed, as for a descriptor. */
+static janus_status await_place(janus_io handle)
+{
+    struct jrt_io *listener = NULL;
+    bool           told = false;
+    janus_status   status = jrt_io_enter(handle, JANUS_IO_MAY_ACCEPT, 0, &listener);
+    if (status != JANUS_OK) return status;
+    status = jrt_io_turn_take(listener, JRT_READY_READ, JRT_WAIT_ACCEPT);
+    if (status == JANUS_OK) {
+        status = jrt_io_await_descriptor(listener, &told);
+        jrt_io_turn_pass(listener, JRT_READY_READ);
+    }
+    if (told && status != JANUS_OK) jrt_io_descriptor_freed(); /* it is for the next one */
+    jrt_io_leave(listener, 0);
+    return jrt_io_end(status);
 }
 
 janus_status jrt_io_accept(janus_io listener, janus_io *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
     janus_status status = accept_one(listener, out, NULL);
+    while (status == JANUS_HANDLE_LIMIT) {
+        status = await_place(listener);
+        if (status == JANUS_OK) status = accept_one(listener, out, NULL);
+    }
     return status == JANUS_STALE ? JANUS_CLOSED : status;
 }
 
@@ -231,20 +256,36 @@ static janus_status await_connection(janus_io handle, const janus_address *to, u
     return status;
 }
 
-static int prepare_connection(int fd, const janus_connect_options *options)
+/* The capability must allow the source, too. A port that the system chooses is allowed with every
+ * destination, as it is without a source. */
+static janus_status may_bind(const janus_address *from, const janus_address *to)
+{
+    if (from == NULL) return JANUS_OK;
+    janus_address source = *from;
+    if (source.port == 0) source.port = to->port;
+    struct jrt_handle_ask ask = {.address = &source};
+    return jrt_handle_check(JANUS_CAP_KIND_NET, JANUS_RIGHT_NET_CONNECT, &ask);
+}
+
+static int prepare_connection(int fd, const janus_connect_options *options,
+                              const janus_address *from)
 {
     if (!options->delays) (void)jrt_net()->option(fd, JRT_NET_NO_DELAY, 1);
-    return options->from != NULL ? jrt_net()->bind(fd, options->from) : 0;
+    return from != NULL ? jrt_net()->bind(fd, from) : 0;
 }
 
 janus_status jrt_io_connect_prepare(const janus_address *to, const janus_connect_options *options,
                                     janus_io *out)
 {
     struct jrt_handle_toll toll;
-    janus_status           status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
+    janus_address          copy; /* the caller's may change after the check */
+    if (options->from != NULL) copy = *options->from;
+    const janus_address *from = options->from != NULL ? &copy : NULL;
+    janus_status         status = may_bind(from, to);
+    if (status == JANUS_OK) status = may_open(JANUS_RIGHT_NET_CONNECT, to, options->kept, &toll);
     if (status != JANUS_OK) return status;
     int fd = jrt_net()->socket((janus_family)to->family, SOCK_STREAM);
-    int error = fd < 0 ? fd : prepare_connection(fd, options);
+    int error = fd < 0 ? fd : prepare_connection(fd, options, from);
     if (error < 0) {
         jrt_handle_closed(&toll);
         return give_up(fd, jrt_io_error(error));
@@ -281,14 +322,14 @@ janus_status janus_connect(const janus_address *to, const janus_connect_options 
     janus_connect_options options;
     jrt_stack_check(); /* [stack-reserve] */
     if (to == NULL || out == NULL || !jrt_io_options_read(given, &options, sizeof options)) {
-        return JANUS_INVALID;
+        return jrt_io_told(JANUS_INVALID);
     }
     const janus_address copy = *to; /* it may change while the task waits */
     janus_status        status = jrt_io_pay(0);
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = connect_with(&copy, &options, out);
     if (status == JANUS_CANCELLED || status == JANUS_STATE) jrt_io_pay_back();
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(jrt_io_about(status, &copy)));
 }
 
 /* Pairs and pipes. */
@@ -368,13 +409,13 @@ static janus_status make_two(int (*make)(int out[2]), bool socket, const janus_i
 janus_status janus_io_pair(const janus_io_options *options, janus_io out[2])
 {
     jrt_stack_check(); /* [stack-reserve] */
-    return make_two(jrt_net()->pair, true, options, out);
+    return jrt_io_told(make_two(jrt_net()->pair, true, options, out));
 }
 
 janus_status janus_io_pipe(const janus_io_options *options, janus_io out[2])
 {
     jrt_stack_check(); /* [stack-reserve] */
-    return make_two(jrt_net()->pipe, false, options, out);
+    return jrt_io_told(make_two(jrt_net()->pipe, false, options, out));
 }
 
 /* Addresses. */
@@ -394,10 +435,10 @@ static janus_status ask(janus_io handle, int (*question)(int fd, janus_address *
 
 janus_status janus_io_local(janus_io io, janus_address *out)
 {
-    return ask(io, jrt_net()->local, out);
+    return jrt_io_told(ask(io, jrt_net()->local, out));
 }
 
 janus_status janus_io_peer(janus_io io, janus_address *out)
 {
-    return ask(io, jrt_net()->peer, out);
+    return jrt_io_told(ask(io, jrt_net()->peer, out));
 }

@@ -114,23 +114,25 @@ janus_status jrt_io_read_on(struct jrt_io *io, void *to, size_t max, size_t *out
         status = (io->helped ? jrt_file_transfer : transfer)(io, JRT_READY_READ, &piece, 1, false,
                                                              out_got);
     }
-    return end_read(io, status, *out_got);
+    return jrt_io_told_by(end_read(io, status, *out_got), "janus_io_read");
 }
 
 janus_status jrt_io_read_slow(janus_io handle, void *to, size_t max, size_t *out_got)
 {
     struct iovec piece = {to, max};
     jrt_stack_check(); /* [stack-reserve] */
-    if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
-    return read_once(handle, &piece, 1, false, out_got);
+    bool valid = to != NULL && max > 0 && max <= PTRDIFF_MAX && out_got != NULL;
+    return jrt_io_told_by(valid ? read_once(handle, &piece, 1, false, out_got) : JANUS_INVALID,
+                          "janus_io_read");
 }
 
 janus_status janus_io_try_read(janus_io io, void *to, size_t max, size_t *out_got)
 {
     struct iovec piece = {to, max};
     jrt_stack_check(); /* [stack-reserve] */
-    if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL) return JANUS_INVALID;
-    return read_once(io, &piece, 1, true, out_got);
+    if (to == NULL || max == 0 || max > PTRDIFF_MAX || out_got == NULL)
+        return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(read_once(io, &piece, 1, true, out_got));
 }
 
 janus_status janus_io_read_full(janus_io io, void *to, size_t count, size_t *out_got)
@@ -138,7 +140,7 @@ janus_status janus_io_read_full(janus_io io, void *to, size_t count, size_t *out
     size_t       all = 0;
     janus_status status = JANUS_OK;
     jrt_stack_check(); /* [stack-reserve] */
-    if ((to == NULL && count > 0) || count > PTRDIFF_MAX) return JANUS_INVALID;
+    if ((to == NULL && count > 0) || count > PTRDIFF_MAX) return jrt_io_told(JANUS_INVALID);
     if (out_got != NULL) *out_got = 0;
     while (all < count && status == JANUS_OK) {
         struct iovec piece = {(char *)to + all, count - all};
@@ -147,7 +149,7 @@ janus_status janus_io_read_full(janus_io io, void *to, size_t count, size_t *out
         all += got;
         if (out_got != NULL) *out_got = all; /* also for a task that ends in the next call */
     }
-    return status;
+    return jrt_io_told(status);
 }
 
 /* Copies pieces; the first of them begins at `from`. Returns how many have bytes. -1: too long. */
@@ -176,10 +178,11 @@ janus_status janus_io_readv(janus_io io, const janus_io_piece *pieces, uint32_t 
 {
     struct iovec vector[JANUS_IO_PIECES_MAX];
     jrt_stack_check(); /* [stack-reserve] */
-    if (pieces == NULL || count > JANUS_IO_PIECES_MAX || out_got == NULL) return JANUS_INVALID;
+    if (pieces == NULL || count > JANUS_IO_PIECES_MAX || out_got == NULL)
+        return jrt_io_told(JANUS_INVALID);
     int filled = copy_pieces(pieces, count, 0, vector);
-    if (filled <= 0) return JANUS_INVALID;
-    return read_once(io, vector, filled, false, out_got);
+    if (filled <= 0) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(read_once(io, vector, filled, false, out_got));
 }
 
 /* Writing. */
@@ -270,17 +273,18 @@ janus_status jrt_io_write_on(janus_io handle, struct jrt_io *io, const void *fro
         if (out_done != NULL) *out_done = writing.done; /* before the task may end */
         if (!jrt_io_pay_more(writing.done)) {
             jrt_io_leave(io, JRT_IO_WRITER);
-            return write_all(&writing, out_done);
+            return jrt_io_told_by(write_all(&writing, out_done), "janus_io_write");
         }
     } else if (sent == -EAGAIN) {
         io->drained[JRT_READY_WRITE] = JRT_IO_EMPTY;
     } else if (sent < 0) {
         jrt_io_leave(io, JRT_IO_WRITER);
         jrt_io_pay_back();
-        return jrt_io_error((int)sent);
+        return jrt_io_told_by(jrt_io_error((int)sent), "janus_io_write");
     }
     status = write_and_leave(io, &writing, out_done);
-    return status == JANUS_OK ? write_all(&writing, out_done) : status;
+    if (status == JANUS_OK) status = write_all(&writing, out_done);
+    return jrt_io_told_by(status, "janus_io_write");
 }
 
 static janus_status write_pieces(janus_io io, const janus_io_piece *pieces, uint32_t count,
@@ -302,24 +306,24 @@ janus_status jrt_io_write_slow(janus_io handle, const void *from, size_t count, 
     jrt_stack_check(); /* [stack-reserve] */
     struct writing writing = {.handle = handle, .pieces = &piece, .count = 1, .all = count};
     if (out_done != NULL) *out_done = 0;
-    if ((from == NULL && count > 0) || count > PTRDIFF_MAX) return JANUS_INVALID;
-    return write_all(&writing, out_done);
+    bool valid = (from != NULL || count == 0) && count <= PTRDIFF_MAX;
+    return jrt_io_told_by(valid ? write_all(&writing, out_done) : JANUS_INVALID, "janus_io_write");
 }
 
 janus_status janus_io_try_write(janus_io io, const void *from, size_t count, size_t *out_done)
 {
     janus_io_piece piece = {(void *)from, count};
     jrt_stack_check(); /* [stack-reserve] */
-    if (out_done == NULL) return JANUS_INVALID;
-    return write_pieces(io, &piece, 1, true, out_done);
+    if (out_done == NULL) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(write_pieces(io, &piece, 1, true, out_done));
 }
 
 janus_status janus_io_writev(janus_io io, const janus_io_piece *pieces, uint32_t count,
                              size_t *out_done)
 {
     jrt_stack_check(); /* [stack-reserve] */
-    if (pieces == NULL || count > JANUS_IO_PIECES_MAX) return JANUS_INVALID;
-    return write_pieces(io, pieces, count, false, out_done);
+    if (pieces == NULL || count > JANUS_IO_PIECES_MAX) return jrt_io_told(JANUS_INVALID);
+    return jrt_io_told(write_pieces(io, pieces, count, false, out_done));
 }
 
 /* Waiting. */
@@ -328,19 +332,19 @@ janus_status janus_io_wait(janus_io handle, uint32_t way)
 {
     struct jrt_io *io = NULL;
     jrt_stack_check(); /* [stack-reserve] */
-    if (way != JANUS_IO_READ && way != JANUS_IO_WRITE) return JANUS_INVALID;
+    if (way != JANUS_IO_READ && way != JANUS_IO_WRITE) return jrt_io_told(JANUS_INVALID);
     bool               reads = way == JANUS_IO_READ;
     enum jrt_ready_way which = reads ? JRT_READY_READ : JRT_READY_WRITE;
     uint32_t           exclusive = reads ? JRT_IO_READER : JRT_IO_WRITER;
     janus_status       status = jrt_io_pay_op();
-    if (status != JANUS_OK) return jrt_io_end(status);
+    if (status != JANUS_OK) return jrt_io_told(jrt_io_end(status));
     status = jrt_io_enter(handle, way, exclusive, &io);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_io_told(status);
     status = late(io, which);
     enum jrt_wait why = reads ? JRT_WAIT_READ : JRT_WAIT_WRITE;
     if (status == JANUS_OK) {
         status = io->helped ? jrt_file_wait(io, which, why) : jrt_io_await_worth(io, which, why);
     }
     jrt_io_leave(io, exclusive);
-    return jrt_io_end(status);
+    return jrt_io_told(jrt_io_end(status));
 }

@@ -19,6 +19,7 @@
 #include "io/io.h"
 #include "look/places.h"
 #include "plat/memory.h"
+#include "sim/net.h"
 
 enum {
     PLACES = 1 << 20,
@@ -44,8 +45,9 @@ static bool make_table(void)
         pool.free_end = &pool.free;
         jrt_ready_table.stride = sizeof(struct jrt_io);
         jrt_store_relaxed(&jrt_ready_table.base, base); /* relaxed: `places` follows. */
-        /* release: the table. */
+        /* release, both: the table. */
         jrt_store_release(&jrt_places_here[JRT_PLACES_HANDLES], jrt_io_tell_waits);
+        jrt_store_release(&jrt_sim_orphaned, jrt_io_orphaned); /* release: as above. */
         return true;
     }
     return false;
@@ -57,6 +59,8 @@ static struct jrt_io *at_place(uint32_t place)
     char *base = jrt_load_relaxed(&jrt_ready_table.base);
     return (struct jrt_io *)(void *)base + place;
 }
+
+uint32_t jrt_io_place(const struct jrt_io *io) { return (uint32_t)(io - at_place(0)); }
 
 static janus_status take(struct jrt_io **out)
 {
@@ -72,7 +76,7 @@ static janus_status take(struct jrt_io **out)
     } else if (pool.used < pool.places) {
         jrt_debug_invariant("io-table", pool.used < pool.places);
         *out = at_place(pool.used);
-        (*out)->place = pool.used++;
+        pool.used++;
         /* release: a thread that reads the number reads the base. */
         jrt_store_release(&jrt_ready_table.places, pool.used);
     } else {
@@ -111,7 +115,7 @@ static uint64_t key_for(const struct jrt_io *io, uint32_t rights)
 
 static janus_io name_of(const struct jrt_io *io, uint32_t rights, uint64_t key)
 {
-    uint64_t name = (uint64_t)io->place << JRT_IO_PLACE_AT | rights;
+    uint64_t name = (uint64_t)jrt_io_place(io) << JRT_IO_PLACE_AT | rights;
     return (janus_io){{name, name ^ key}};
 }
 

@@ -160,14 +160,14 @@ static janus_status wait_as_thread(struct visit *visit, int fd, uint64_t deadlin
 janus_status jrt_io_register(struct jrt_io *io, struct jrt_worker *worker)
 {
     int error = 0;
-    jrt_lock(&io->cold->lock); /* a reader and a writer may come at once */
+    jrt_io_lock(io->cold); /* a reader and a writer may come at once */
     if (!jrt_poller_has(&io->at)) {
         /* relaxed: only this place's users change it, and they are inside. */
         uint32_t generation = jrt_load_relaxed(&io->ready.generation);
-        uint64_t cookie = jrt_ready_cookie(io->place, generation);
+        uint64_t cookie = jrt_ready_cookie(jrt_io_place(io), generation);
         error = jrt_poll_place(worker, io->fd, cookie, &io->at);
     }
-    jrt_unlock(&io->cold->lock);
+    jrt_io_unlock(io->cold);
     return error == 0 ? JANUS_OK : jrt_io_error(error);
 }
 
@@ -194,6 +194,7 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
             if (status == JANUS_OK) io->drained[way] = JRT_IO_EMPTY;
         }
         if (status != JANUS_OK) return status;
+        worker->waits_at = (uint32_t)io->fd;
         visit.lazy = keeps_alarm(io, worker);
         if (!visit.lazy) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);
@@ -244,7 +245,7 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
     struct jrt_io_turn  turn = {.next = NULL};
     uint64_t            deadline = jrt_load_acquire(&io->deadlines[way]); /* acquire: as below. */
     if (jrt_wait_is_late(deadline)) return JANUS_DEADLINE;
-    jrt_lock(&cold->lock);
+    jrt_io_lock(cold);
     bool mine = !cold->taken[way];
     cold->taken[way] = true;
     if (!mine) {
@@ -252,7 +253,7 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
         while (*end != NULL) end = &(*end)->next;
         *end = &turn;
     }
-    jrt_unlock(&cold->lock);
+    jrt_io_unlock(cold);
     if (mine) return JANUS_OK;
     janus_status status;
     do {
@@ -262,14 +263,14 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
     } while (status == JANUS_DEADLINE && jrt_load_acquire(&io->deadlines[way]) > deadline);
     if (status == JANUS_OK) return JANUS_OK; /* it was passed to this one */
     bool waited = false;
-    jrt_lock(&cold->lock);
+    jrt_io_lock(cold);
     for (struct jrt_io_turn **at = &cold->turns[way]; *at != NULL && !waited; at = &(*at)->next) {
         if (*at != &turn) continue;
         *at = turn.next;
         waited = true;
         break;
     }
-    jrt_unlock(&cold->lock);
+    jrt_io_unlock(cold);
     if (!waited) jrt_io_turn_pass(io, way); /* it was passed in the same moment, under the lock */
     return status;
 }
@@ -277,7 +278,7 @@ janus_status jrt_io_turn_take(struct jrt_io *io, enum jrt_ready_way way, enum jr
 void jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way)
 {
     struct jrt_io_cold *cold = io->cold;
-    jrt_lock(&cold->lock);
+    jrt_io_lock(cold);
     struct jrt_io_turn *next = cold->turns[way];
     jrt_debug_invariant("io-turn", cold->taken[way]);
     if (next != NULL) {
@@ -287,7 +288,7 @@ void jrt_io_turn_pass(struct jrt_io *io, enum jrt_ready_way way)
     }
     /* Under the lock: a waiter that gave up takes it before its frame ends. */
     if (next != NULL) jrt_ready_tell(&next->ready, JRT_READY_READ);
-    jrt_unlock(&cold->lock);
+    jrt_io_unlock(cold);
 }
 
 janus_status jrt_io_pause(struct jrt_ready *ready, uint64_t deadline_ns, enum jrt_wait why)
@@ -365,6 +366,18 @@ static bool end_to_starve(const struct starving *self)
     uint32_t counted = jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: as above. */
     jrt_debug_invariant("io-descriptors", counted > 0);
     return told;
+}
+
+void jrt_io_starved_forget(const struct jrt_io *io)
+{
+    struct starving **at = &starved.first;
+    jrt_lock(&starved.lock);
+    while (*at != NULL && (*at)->io != io) at = &(*at)->next;
+    if (*at != NULL) {
+        *at = (*at)->next;
+        jrt_fetch_sub_relaxed(&starved.count, 1u); /* relaxed: a hint. */
+    }
+    jrt_unlock(&starved.lock);
 }
 
 janus_status jrt_io_await_descriptor(struct jrt_io *io, bool *out_told)

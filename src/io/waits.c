@@ -2,6 +2,7 @@
 /* Which tasks wait at which handles: for dumps, [place-list]. */
 #include "io/io.h"
 #include "look/places.h"
+#include "plat/address.h"
 
 #include <stdio.h>
 
@@ -27,7 +28,7 @@ static void describe(const struct jrt_io *io, char *out, size_t bytes)
     } else if (io->socket &&
                (listens ? jrt_net()->local : jrt_net()->peer)(io->fd, &address) == 0 &&
                address.family != JANUS_FAMILY_NONE) {
-        (void)janus_address_text(&address, out, bytes);
+        (void)jrt_address_text(&address, out, bytes);
     } else {
         snprintf(out, bytes, "descriptor %d", io->fd);
     }

@@ -180,13 +180,27 @@ void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms)
     jrt_audit_party_close(writer);
 }
 
-struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
+/* The terms that have a share of helper threads for the task. NULL: none has. */
+static struct jrt_terms *sharing(const struct jrt_task *task)
 {
     enum { PARTIES_MAX = 16 }; /* nested terms with a share each; searches recurse */
     struct jrt_terms *terms = jrt_terms_around(task);
     while (terms != NULL && terms->depth >= PARTIES_MAX) terms = terms->outer;
-    if (terms == NULL || terms == task->nursery->scheduler->terms) return NULL;
-    return &terms->blocking;
+    return terms != task->nursery->scheduler->terms ? terms : NULL;
+}
+
+struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task)
+{
+    struct jrt_terms *terms = sharing(task);
+    return terms != NULL ? &terms->blocking : NULL;
+}
+
+struct jrt_terms *jrt_terms_names(const struct jrt_task *task)
+{
+    struct jrt_terms *terms = sharing(task);
+    if (terms == NULL) terms = task->nursery->scheduler->counter;
+    jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
+    return terms;
 }
 
 janus_status jrt_terms_blocking_refused(janus_scheduler               *scheduler,

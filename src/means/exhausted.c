@@ -47,7 +47,7 @@ bool jrt_exhausted_read(const struct jrt_task *task, janus_budget *out, janus_co
 {
     const struct jrt_purse *purse = jrt_exhausted_find(task->nursery, jrt_task_id(task));
     if (purse == NULL) return false;
-    *out = purse->had;
+    *out = purse->rare->had;
     *lacks = purse->lacks;
     return true;
 }

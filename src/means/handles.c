@@ -146,12 +146,21 @@ static janus_status refuse(janus_scheduler *scheduler, const struct jrt_cap_wish
     return jrt_trouble_full(status, tables[jrt_cap_handle_index(wish->kind)], full, max, max);
 }
 
+/* Whether the right concerns the whole process: any descriptor by its number, or its signals. No
+ * task in a pool has it by the profile. */
+static bool is_for_trusted(const struct jrt_cap_wish *wish)
+{
+    return (wish->kind == JANUS_CAP_KIND_NET && wish->right == JANUS_RIGHT_NET_ADOPT) ||
+           (wish->kind == JANUS_CAP_KIND_PROCESS && wish->right == JANUS_RIGHT_PROCESS_SIGNAL);
+}
+
 /* Whether the task has the right by its profile, or needs none. */
 static bool is_implicit(const janus_scheduler *scheduler, const struct jrt_terms *terms,
                         const struct jrt_cap_wish *wish)
 {
     uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
-    return wish->right == 0 || (implicit & 1u << wish->kind) != 0;
+    if (wish->right == 0) return true;
+    return (implicit & 1u << wish->kind) != 0 && (!is_for_trusted(wish) || !any_pool(terms));
 }
 
 /* Counts one more handle of the task, [terms-count]. *out are the terms that do. */
@@ -356,6 +365,15 @@ janus_status jrt_handle_check(janus_cap_kind kind, uint32_t right, const struct 
     if (jrt_likely(is_implicit(scheduler, terms, &wish))) return JANUS_OK;
     return refuse(scheduler, &wish, jrt_cap_none(kind), NULL, 0);
 }
+
+void jrt_handle_hold(const struct jrt_handle_toll *toll, struct jrt_handle_toll *out)
+{
+    *out = (struct jrt_handle_toll){.terms = toll->terms, .kind = toll->kind};
+    if (out->terms != NULL)
+        jrt_fetch_add_relaxed(&out->terms->refs, 1u); /* relaxed: it is alive. */
+}
+
+void jrt_handle_let_go(const struct jrt_handle_toll *held) { jrt_terms_put(held->terms); }
 
 /* Returns bytes in the terms below `end`; NULL: in all. */
 static void give_bytes(struct jrt_terms *terms, const struct jrt_terms *end, uint64_t bytes)

@@ -82,6 +82,11 @@ bool jrt_handle_is_metered(const struct jrt_handle_toll *toll);
 janus_status jrt_handle_check(janus_cap_kind kind, uint32_t right,
                               const struct jrt_handle_ask *ask);
 
+/* Holds what counts the bytes of a handle, for the next two functions, until it is let go. The
+ * caller keeps others from moving the handle during the call. */
+void jrt_handle_hold(const struct jrt_handle_toll *toll, struct jrt_handle_toll *out);
+void jrt_handle_let_go(const struct jrt_handle_toll *held);
+
 /* Before bytes are written to a file: takes them from what its capability may write in all.
  * CAP_LIMIT: it may write fewer, and none were taken. The second returns bytes that were not
  * written. */

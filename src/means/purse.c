@@ -73,7 +73,15 @@ static uint64_t settled(int64_t fuel)
     return fuel > 0 && fuel <= JANUS_SLICE ? (uint64_t)fuel : 0;
 }
 
-void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
+static void drop_minted(struct jrt_purse *purse)
+{
+#define X(name, field) purse->left.field -= min_u64(purse->left.field, purse->rare->minted.field);
+    JANUS_COMPONENT_MAP(X)
+#undef X
+}
+
+/* Does the work of jrt_purse_close, but for the rare part. */
+static void close_all(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
     if (jrt_unlikely(purse->has_wards)) jrt_wards_end(purse);
@@ -86,9 +94,7 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
     if (purse->ledger != NULL) jrt_ledger_end(purse);
     if (purse->account != NULL) {
         purse->left.ops -= min_u64(purse->left.ops, purse->allowed); /* [purse-allowance] */
-#define X(name, field) purse->left.field -= min_u64(purse->left.field, purse->minted.field);
-        JANUS_COMPONENT_MAP(X)
-#undef X
+        if (jrt_unlikely(purse->rare != NULL)) drop_minted(purse);
         jrt_account_settle(purse->account, &purse->granted, &purse->left);
     }
     if (jrt_unlikely(purse->terms != NULL)) {
@@ -98,6 +104,33 @@ void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
     jrt_debug_invariant("ward-life", purse->wards.first == NULL);
     jrt_purse_put_aside(worker, purse);
     task->purse = NULL;
+}
+
+void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_purse_rare *rare = task->purse->rare;
+    close_all(worker, task);
+    free(rare);
+}
+
+void jrt_purse_close_scope(struct jrt_worker *worker, struct jrt_task *task,
+                           struct jrt_purse *outer)
+{
+    struct jrt_purse_rare *rare = task->purse->rare;
+    janus_component        lacks = task->purse->lacks;
+    close_all(worker, task);
+    task->purse = outer;
+    if (rare == NULL) return;
+    rare->minted = outer->rare != NULL ? outer->rare->minted : janus_budget_zero();
+    if (lacks != JANUS_COMPONENT_NONE) {
+        outer->lacks = lacks; /* explains later why the task ended */
+    } else if (outer->rare != NULL) {
+        rare->needs = outer->rare->needs;
+        rare->limit = outer->rare->limit;
+        rare->had = outer->rare->had;
+    }
+    free(outer->rare);
+    outer->rare = rare;
 }
 
 janus_budget jrt_purse_read(const struct jrt_task *task)

@@ -13,6 +13,11 @@ int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task);
  * task. */
 void jrt_purse_close(struct jrt_worker *worker, struct jrt_task *task);
 
+/* Closes the purse of a scope as jrt_purse_close does. Its task gets the outer purse back, with
+ * what it recharged, and with why it was exhausted. */
+void jrt_purse_close_scope(struct jrt_worker *worker, struct jrt_task *task,
+                           struct jrt_purse *outer);
+
 /* The budget left of the current task, or of a task that does not run. */
 janus_budget jrt_purse_read(const struct jrt_task *task);
 

@@ -43,6 +43,7 @@
 #include "task/purse.h"
 #include "task/task.h"
 #include "task/worker.h"
+#include "work/poll.h"
 #include "work/turn.h"
 
 #include <stdlib.h>
@@ -102,6 +103,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->depth = outer->depth + 1;
     if (outer != scheduler->terms) {
         terms->blocking.outer = &outer->blocking;
+        terms->names.outer = &outer->names;
         terms->derived.outer = &outer->derived;
     }
     memcpy(terms->held, outer->held, sizeof terms->held);
@@ -109,6 +111,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->task_budget = outer->task_budget;
     terms->account = outer->account;
     terms->exhaustion = outer->exhaustion;
+    terms->draws_none = outer->draws_none;
     terms->backend = outer->backend;
     terms->on_exhausted = outer->on_exhausted;
     terms->argument = outer->argument;
@@ -307,16 +310,24 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, 
     if (cancelled || task->ending) return JANUS_CANCELLED;
     struct jrt_purse *aside = jrt_purse_need(task);
     if (aside == NULL) return JANUS_NO_MEMORY;
+    struct jrt_purse_rare *rare = NULL;
+    if (aside->rare != NULL && (rare = jrt_calloc(1, sizeof *rare)) == NULL) {
+        return JANUS_NO_MEMORY;
+    }
+    if (rare != NULL) rare->recharged = aside->rare->recharged;
     janus_budget amount = terms->task_budget;
     if (amount.memory > aside->left.memory) amount.memory = aside->left.memory;
     if (take_share(terms, n->scheduler, &amount, &admission) != JANUS_COMPONENT_NONE) {
+        free(rare);
         return JANUS_BUDGET_EXHAUSTED;
     }
     struct jrt_purse *purse = jrt_purse_make(task, &admission);
     if (purse == NULL) {
+        free(rare);
         jrt_admission_return(&admission);
         return JANUS_NO_MEMORY;
     }
+    purse->rare = rare;
     terms->scope = true;
     terms->aside = aside;
     terms->aside_fuel = jrt_fuel_get();
@@ -326,7 +337,6 @@ static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, 
     purse->held = aside->held;
     aside->ledger = NULL;
     aside->held = 0;
-    purse->recharged = aside->recharged;
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
     purse->slice = aside->slice;
@@ -361,15 +371,7 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
     purse->held = 0;
     terms->aside->cleaning |= purse->cleaning;
     terms->aside->dismissed |= purse->dismissed;
-    terms->aside->recharged = purse->recharged;
-    if (purse->lacks != JANUS_COMPONENT_NONE) { /* explains later why the task ended */
-        terms->aside->lacks = purse->lacks;
-        terms->aside->needs = purse->needs;
-        terms->aside->limit = purse->limit;
-        terms->aside->had = purse->had;
-    }
-    jrt_purse_close(jrt_worker_self(), task);
-    task->purse = terms->aside;
+    jrt_purse_close_scope(jrt_worker_self(), task, terms->aside);
     jrt_fuel_set(terms->aside_fuel);
 }
 
@@ -402,6 +404,9 @@ static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *sch
         return JANUS_INVALID;
     janus_backend backend = (janus_backend)__builtin_ctzll(set);
     janus_status  status = may_use(terms, scheduler, backend, JANUS_RIGHT_EXECUTOR_SELECT);
+    if (status == JANUS_OK && backend == JANUS_BACKEND_EVENTED) {
+        status = jrt_poll_promise(scheduler);
+    }
     if (status != JANUS_OK) return status;
     terms->backend = (uint8_t)backend;
     return JANUS_OK;
@@ -417,6 +422,13 @@ static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *schedu
     return status;
 }
 
+/* Whether the supervisor of a pool would not be asked. END asks nobody, as AUTO. */
+static bool asks_less(janus_exhaustion policy, unsigned around)
+{
+    unsigned asks = policy == JANUS_EXHAUSTION_END ? JANUS_EXHAUSTION_AUTO : (unsigned)policy;
+    return asks < (around == JANUS_EXHAUSTION_END ? JANUS_EXHAUSTION_AUTO : around);
+}
+
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
                             const janus_nursery_options *options, bool cancelled)
 {
@@ -424,9 +436,12 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
     janus_status    status = bind_all(terms, n->scheduler, &caps);
     if (status != JANUS_OK) return status;
     bool shares_pool = terms->account != NULL && options->budget == NULL;
-    if (options->exhaustion != 0 && options->exhaustion < terms->exhaustion && shares_pool) {
-        return JANUS_CAP_WIDENS; /* the supervisor of the pool would not be asked */
+    bool ends = options->exhaustion == JANUS_EXHAUSTION_END;
+    if (options->exhaustion != 0 && asks_less(options->exhaustion, terms->exhaustion)) {
+        if (shares_pool && !ends) return JANUS_CAP_WIDENS;
+        terms->draws_none |= shares_pool;
     }
+    terms->draws_none &= shares_pool;
     if (options->exhaustion != 0) {
         terms->exhaustion = (uint8_t)options->exhaustion;
         terms->on_exhausted = NULL;

@@ -38,6 +38,7 @@ struct jrt_terms {
     struct jrt_wards          wards;       /* wards that end with the terms, [ward-life] */
     _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */
     struct jrt_blocking_party blocking;    /* blocking calls of its tasks, [blocking-share] */
+    struct jrt_blocking_party names;       /* look-ups of its tasks, [resolve-share] */
     unsigned                  depth;       /* number of terms around these */
     struct jrt_list_node      wishes;      /* spawns that wait for room here, [limit-wish] */
     struct jrt_ledger        *payer;       /* the opening task's ledger; NULL: nobody pays */
@@ -47,6 +48,8 @@ struct jrt_terms {
     struct jrt_pool_account   own;         /* the account, if owns_account */
     bool                      owns_account;
     uint8_t                   exhaustion;   /* janus_exhaustion */
+    bool                      draws_none;   /* END does not ask the pool's supervisor, so it gets
+                                               nothing from the pool */
     uint8_t                   backend;      /* janus_backend */
     uint32_t                  max_threads;  /* live children with their own thread; 0: no limit */
     _Atomic(uint32_t)         threads;      /* with max_threads or a pool: threads here and below */
@@ -120,6 +123,9 @@ void jrt_terms_over(janus_scheduler *scheduler, struct jrt_terms *terms);
 
 /* The party whose helper threads the task's blocking calls use. NULL: no share. */
 struct jrt_blocking_party *jrt_terms_blocking(const struct jrt_task *task);
+
+/* The terms whose party looks up names for the task, with one more reference: jrt_terms_put. */
+struct jrt_terms *jrt_terms_names(const struct jrt_task *task);
 
 /* The pool has refused the job with `status`: notes for janus_explain whose queue is full. Returns
  * the status. */

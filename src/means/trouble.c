@@ -10,22 +10,53 @@
 #include "task/task.h"
 #include "task/worker.h"
 
+#include <errno.h>
 #include <janusrt/explain.h>
+#include <janusrt/io.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+static uint64_t caller_of(const struct jrt_thread *thread)
+{
+    const struct jrt_worker *worker = thread->worker;
+    return worker != NULL && worker->current != NULL ? jrt_task_id(worker->current) : 0;
+}
 
 void jrt_trouble_note(janus_status status, janus_component component, uint64_t used, uint64_t limit)
 {
     struct jrt_thread  *thread = jrt_thread_self();
     struct jrt_trouble *last = &thread->trouble;
-    struct jrt_worker  *worker = thread->worker;
-    uint64_t            task = 0;
-    if (worker != NULL && worker->current != NULL) task = jrt_task_id(worker->current);
-    bool same = last->status == status && last->task == task;
+    uint64_t            task = caller_of(thread);
+    bool                same = last->fresh && last->status == status && last->task == task;
     if (limit == 0 && same && last->table < JRT_TABLES) return;
-    *last = (struct jrt_trouble){
-        .status = status, .component = (int32_t)component, used, limit, .task = task};
+    *last = (struct jrt_trouble){.status = status,
+                                 .component = (int32_t)component,
+                                 used,
+                                 limit,
+                                 .task = task,
+                                 .fresh = true};
+}
+
+/* Replaces what is there, whatever it is. */
+static struct jrt_trouble *note_anew(janus_status status, enum jrt_table table, uint64_t used)
+{
+    struct jrt_trouble *last = &jrt_thread_self()->trouble;
+    last->fresh = false;
+    jrt_trouble_note(status, JANUS_COMPONENT_NONE, used, 0);
+    last->table = (uint8_t)table;
+    return last;
+}
+
+janus_status jrt_trouble_end(janus_status status, const char *call)
+{
+    const struct jrt_thread *thread = jrt_thread_self();
+    struct jrt_trouble      *last = &jrt_thread_self()->trouble;
+    bool same = last->fresh && last->status == status && last->task == caller_of(thread);
+    if (!same) last = note_anew(status, JRT_TABLE_NONE, 0);
+    last->call = call;
+    last->fresh = false;
+    return status;
 }
 
 janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
@@ -50,11 +81,47 @@ janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
 
 janus_status jrt_trouble_system(janus_status status, int error)
 {
-    struct jrt_trouble *last = &jrt_thread_self()->trouble;
-    last->status = JANUS_OK; /* so that the note replaces what is there */
-    jrt_trouble_note(status, JANUS_COMPONENT_NONE, (uint64_t)error, 0);
-    last->table = JRT_TROUBLE_SYSTEM;
+    (void)note_anew(status, JRT_TROUBLE_SYSTEM, (uint64_t)error);
     return status;
+}
+
+/* Copies a text. Of a long one it keeps the end, which says more in a path. */
+static void keep_text(struct jrt_trouble *last, const char *text)
+{
+    size_t length = strlen(text);
+    bool   fits = length < sizeof last->whose;
+    (void)snprintf(last->whose, sizeof last->whose, "%s%s", fits ? "" : "...",
+                   fits ? text : text + length - (sizeof last->whose - 4));
+    for (char *at = last->whose; *at != '\0'; at++) {
+        if ((unsigned char)*at < 0x20 || *at == 0x7f) *at = '?';
+    }
+}
+
+janus_status jrt_trouble_about(janus_status status, enum jrt_subject subject, const char *text)
+{
+    struct jrt_trouble *last = &jrt_thread_self()->trouble;
+    if (!last->fresh || last->status != status || last->table != JRT_TROUBLE_SYSTEM) return status;
+    last->limit = subject;
+    keep_text(last, text);
+    return status;
+}
+
+janus_status jrt_trouble_lacks(janus_status status, uint32_t rights, const char *name)
+{
+    keep_text(note_anew(status, JRT_TROUBLE_HANDLE, rights), name);
+    return status;
+}
+
+janus_status jrt_trouble_directory(uint32_t right, const char *path)
+{
+    keep_text(note_anew(JANUS_CAP_RIGHT, JRT_TROUBLE_DIRECTORY, right), path);
+    return JANUS_CAP_RIGHT;
+}
+
+janus_status jrt_trouble_simulated(const char *what)
+{
+    keep_text(note_anew(JANUS_UNAVAILABLE, JRT_TROUBLE_SIMULATED, 0), what);
+    return JANUS_UNAVAILABLE;
 }
 
 /* An address that was refused, and the range that it is outside of. */
@@ -69,11 +136,8 @@ _Static_assert(sizeof(struct place) <= sizeof((struct jrt_trouble){0}.whose), "i
 janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *wish,
                                 const janus_cap_limits *limits)
 {
-    struct jrt_trouble *last = &jrt_thread_self()->trouble;
+    struct jrt_trouble *last = note_anew(status, JRT_TROUBLE_NAMED, wish->right);
     struct place        place = {.limited = status == JANUS_CAP_LIMIT};
-    last->status = JANUS_OK; /* so that the note replaces what is there */
-    jrt_trouble_note(status, JANUS_COMPONENT_NONE, wish->right, 0);
-    last->table = JRT_TROUBLE_NAMED;
     if (wish->address == NULL) {
         (void)snprintf(last->whose, sizeof last->whose, "%s", wish->name != NULL ? wish->name : "");
     } else if (!jrt_net_address_bytes(wish->address, place.address)) {
@@ -199,9 +263,7 @@ static const char *advice(janus_status status, janus_component component)
                "until children end.";
     case JANUS_BUDGET_EXHAUSTED:
         return "Give it a larger budget, recharge it (janus_nursery_recharge), or let it do less.";
-    case JANUS_NO_MEMORY:
-        return "The system refused memory. Free some, or run fewer tasks. A larger budget does not "
-               "help.";
+    case JANUS_NO_MEMORY: return "Free some, or run fewer tasks. A larger budget does not help.";
     case JANUS_NO_SPAWN_CAP: return "Bind a spawn capability: janus_nursery_options.spawn_cap.";
     case JANUS_NO_BUDGET_CAP: return "Bind a budget capability: janus_nursery_options.budget_cap.";
     case JANUS_NO_CHANNEL_CAP:
@@ -222,6 +284,14 @@ static const char *advice(janus_status status, janus_component component)
     case JANUS_CAP_LIMIT:
         return "Ask for less, or use a capability that allows it. For channels with more values, "
                "raise janus_scheduler_options.max_channel_values, too.";
+    case JANUS_INVALID: return "Compare the arguments with the header.";
+    case JANUS_STALE: return "Open another handle, or ask who closed this one.";
+    case JANUS_STATE: return "The header says who may call it, and when.";
+    case JANUS_CLOSED: return "Nothing more will come.";
+    case JANUS_DEADLINE: return "Set a later deadline, or ask the other end.";
+    case JANUS_WOULD_WAIT: return "Try again later, or use the call that waits.";
+    case JANUS_CANCELLED: return "Release what the task holds, and return.";
+    case JANUS_UNAVAILABLE: return "The header says for which handles it exists.";
     default: return "See janus_cap_check.";
     }
 }
@@ -262,13 +332,14 @@ static void put_handle(struct text *text, const struct jrt_trouble *last)
 {
     janus_status status = (janus_status)last->status;
     const char  *what = advice(status, JANUS_COMPONENT_NONE);
+    const char  *gap = last->used != 0 ? " " : ": ";
     put(text, ": %s", janus_status_text(status));
     if (last->used != 0) put(text, ": %s", janus_right_name((uint32_t)last->used));
     if (last->table == JRT_TROUBLE_PLACE) {
-        put(text, " ");
+        put(text, "%s", gap);
         put_place(text, last);
     } else if (last->whose[0] != '\0') {
-        put(text, " %s", last->whose);
+        put(text, "%s%s", gap, last->whose);
     }
     if (status == JANUS_CAP_LIMIT) {
         what = "Use an address that is allowed, or bind a net capability that allows this one.";
@@ -278,14 +349,90 @@ static void put_handle(struct text *text, const struct jrt_trouble *last)
     put(text, " (%s). %s", janus_status_name(status), what);
 }
 
+/* What a handle lacks. */
+static void put_lacks(struct text *text, const struct jrt_trouble *last)
+{
+    static const char *const names[] = {"read", "write", "accept", "close"};
+    _Static_assert(JANUS_IO_MAY_READ == 1 && JANUS_IO_MAY_WRITE == 2 && JANUS_IO_MAY_ACCEPT == 4 &&
+                       JANUS_IO_MAY_CLOSE == 8,
+                   "the order of the names");
+    janus_status status = (janus_status)last->status;
+    const char  *quote = last->whose[0] != '\0' ? "\"" : "",
+               *gap = last->whose[0] != '\0' ? " " : "";
+    put(text, ": the handle%s%s%s%s", gap, quote, last->whose, quote);
+    if (status == JANUS_STALE) {
+        put(text, " was closed, or is none (JANUS_STALE). %s", advice(status, 0));
+        return;
+    }
+    put(text, " lacks the right");
+    for (unsigned i = 0; i < 4; i++) {
+        if ((last->used >> i & 1u) != 0) put(text, " %s", names[i]);
+    }
+    put(text, " (%s). Use a handle that has this right.", janus_status_name(status));
+}
+
+/* The first words about an error of the system, and the last ones. */
+static const char *put_subject(struct text *text, const struct jrt_trouble *last)
+{
+    janus_status     status = (janus_status)last->status;
+    enum jrt_subject subject = (enum jrt_subject)last->limit;
+    bool             below = subject == JRT_SUBJECT_BELOW;
+    int              error = (int)last->used;
+    if (below && (error == EXDEV || error == ELOOP)) {
+        put(text, ": %s leads out of the directory", last->whose);
+        return "Use a path whose parts and links stay below the directory.";
+    }
+    if (subject == JRT_SUBJECT_MOVE && error == EXDEV) {
+        put(text,
+            ": %s leads out of its directory, or its new name does, or these are two file systems",
+            last->whose);
+        return "Rename within one file system, and below the directories.";
+    }
+    if (status == JANUS_NOT_FOUND && subject >= JRT_SUBJECT_PATH && subject <= JRT_SUBJECT_MOVE) {
+        put(text, ": there is nothing named %s%s", last->whose,
+            below ? " below the directory" : "");
+    } else if (status == JANUS_NOT_FOUND && subject == JRT_SUBJECT_HOST) {
+        put(text, ": there is no host named %s", last->whose);
+    } else if (status == JANUS_REFUSED && subject == JRT_SUBJECT_ADDRESS) {
+        put(text, ": nobody listens at %s", last->whose);
+    } else if (subject != JRT_SUBJECT_NONE) {
+        put(text, ": %s: %s", janus_status_text(status), last->whose);
+    } else {
+        put(text, ": %s", janus_status_text(status));
+    }
+    return advice(status, JANUS_COMPONENT_NONE);
+}
+
 /* What the system said. */
 static void put_system(struct text *text, const struct jrt_trouble *last)
 {
-    janus_status status = (janus_status)last->status;
-    char         said[64];
-    const char  *words = strerror_r((int)last->used, said, sizeof said);
-    put(text, ": %s: %s, errno %d (%s). %s", janus_status_text(status), words, (int)last->used,
-        janus_status_name(status), advice(status, JANUS_COMPONENT_NONE));
+    char        said[64];
+    const char *words = strerror_r((int)last->used, said, sizeof said);
+    const char *what = put_subject(text, last);
+    put(text, ": %s, errno %d (%s). %s", words, (int)last->used,
+        janus_status_name((janus_status)last->status), what);
+}
+
+/* What is no table. */
+static void put_other(struct text *text, const struct jrt_trouble *last)
+{
+    switch (last->table) {
+    case JRT_TROUBLE_SYSTEM: put_system(text, last); break;
+    case JRT_TROUBLE_HANDLE: put_lacks(text, last); break;
+    case JRT_TROUBLE_DIRECTORY:
+        put(text,
+            ": the directory's handle lacks the right %s: %s (JANUS_CAP_RIGHT). Open the "
+            "directory with this right.",
+            janus_right_name((uint32_t)last->used), last->whose);
+        break;
+    case JRT_TROUBLE_SIMULATED:
+        put(text,
+            ": %s do not exist in a simulated run (JANUS_UNAVAILABLE). Ask for this before "
+            "the call, or run the program without a seed.",
+            last->whose);
+        break;
+    default: put_handle(text, last); break;
+    }
 }
 
 static void put_trouble(struct text *text, janus_status status, janus_component component,
@@ -294,8 +441,9 @@ static void put_trouble(struct text *text, janus_status status, janus_component 
     put(text, ": %s", janus_status_text(status));
     if (component != JANUS_COMPONENT_NONE) put(text, ": %s", janus_component_name(component));
     if (limit != 0) {
-        put(text, "%s%llu of %llu used", component != JANUS_COMPONENT_NONE ? ", " : ": ",
-            (unsigned long long)used, (unsigned long long)limit);
+        put(text, "%s%llu of %llu %s", component != JANUS_COMPONENT_NONE ? ", " : ": ",
+            (unsigned long long)used, (unsigned long long)limit,
+            status == JANUS_SPAWN_BUDGET ? "given to children or used" : "used");
     }
     put(text, " (%s). %s", janus_status_name(status), advice(status, component));
 }
@@ -320,10 +468,9 @@ size_t janus_explain(char *buffer, size_t size)
     } else {
         put(&text, "a thread outside of tasks");
     }
-    if (last->table == JRT_TROUBLE_SYSTEM) {
-        put_system(&text, last);
-    } else if (last->table >= JRT_TABLES) {
-        put_handle(&text, last);
+    if (last->call != NULL) put(&text, ": %s", last->call);
+    if (last->table >= JRT_TABLES) {
+        put_other(&text, last);
     } else if (last->table != JRT_TABLE_NONE) {
         put_full(&text, last);
     } else {

@@ -28,7 +28,20 @@ enum jrt_table {
     JRT_TABLES,
     JRT_TROUBLE_PLACE = JRT_TABLES, /* no table: `used` is the right, `whose` an address */
     JRT_TROUBLE_NAMED,              /* no table: `used` is the right, `whose` a name */
-    JRT_TROUBLE_SYSTEM,             /* no table: `used` is an errno */
+    JRT_TROUBLE_SYSTEM,             /* no table: `used` is an errno, `limit` what `whose` names */
+    JRT_TROUBLE_HANDLE,    /* no table: `used` are lacking rights, `whose` the handle's name */
+    JRT_TROUBLE_DIRECTORY, /* no table: `used` is the right, `whose` a path below it */
+    JRT_TROUBLE_SIMULATED, /* no table: `whose` does not exist in a simulated run */
+};
+
+/* What an error of the system is about. */
+enum jrt_subject {
+    JRT_SUBJECT_NONE,
+    JRT_SUBJECT_PATH,  /* anywhere */
+    JRT_SUBJECT_BELOW, /* a path below a directory */
+    JRT_SUBJECT_MOVE,  /* a path that is renamed */
+    JRT_SUBJECT_ADDRESS,
+    JRT_SUBJECT_HOST,
 };
 
 /* Writes the sentence about a failed child of `n`. `why` is the reason of a panic. It needs no lock
@@ -52,6 +65,22 @@ janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *
 
 /* Notes an error of the system. Returns the status. */
 janus_status jrt_trouble_system(janus_status status, int error);
+
+/* Adds what the error of the system that was just noted is about. Returns the status. */
+janus_status jrt_trouble_about(janus_status status, enum jrt_subject subject, const char *text);
+
+/* Notes what a handle lacks: rights (JANUS_IO_MAY_, with CAP_RIGHT), or life (STALE). */
+janus_status jrt_trouble_lacks(janus_status status, uint32_t rights, const char *name);
+
+/* Notes that a directory's handle lacks a right (JANUS_RIGHT_FILE_). Returns CAP_RIGHT. */
+janus_status jrt_trouble_directory(uint32_t right, const char *path);
+
+/* Notes that something does not exist in a simulated run. Returns UNAVAILABLE. */
+janus_status jrt_trouble_simulated(const char *what);
+
+/* A public call ends with an error. If nothing was noted in it, this note replaces the one of an
+ * earlier call. Returns the status. */
+janus_status jrt_trouble_end(janus_status status, const char *call);
 
 /* Notes a refusal, with the amount used and the limit (0 and 0: no numbers). A note without numbers
  * does not replace one with numbers and the same status. Returns the status. */

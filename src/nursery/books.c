@@ -28,8 +28,9 @@ void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task)
     if (task->purse == NULL || task->landing.result != JANUS_BUDGET_EXHAUSTED) return;
     const struct jrt_purse *purse = task->purse;
     failure->lacks = purse->lacks;
-    failure->limit = purse->limit;
-    failure->used = failure->limit - janus_budget_get(&purse->had, purse->lacks);
+    if (purse->rare == NULL) return;
+    failure->limit = purse->rare->limit;
+    failure->used = failure->limit - janus_budget_get(&purse->rare->had, purse->lacks);
 }
 
 void jrt_panic_describe(janus_panic_detail *panic, const struct jrt_task *task)

@@ -75,7 +75,7 @@ static struct jrt_audit_writer *writer_for(const struct jrt_task *task)
 static void tell_exhausted(const struct jrt_task *task, const struct jrt_purse *purse)
 {
     struct jrt_audit_writer *writer = writer_for(task);
-    uint64_t                 rest = janus_budget_get(&purse->had, purse->lacks);
+    uint64_t                 rest = janus_budget_get(&purse->rare->had, purse->lacks);
     if (writer == NULL || purse->lacks == JANUS_COMPONENT_NONE) return;
     (void)jrt_audit_budget(writer, JRT_AUDIT_EXHAUSTION, jrt_task_id(task),
                            (enum jrt_audit_component)(purse->lacks - JANUS_COMPONENT_OPS), rest,
@@ -174,7 +174,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     struct jrt_purse *purse = jrt_purse_need(task);
     janus_budget      limit;
     *granted = janus_budget_zero();
-    if (purse == NULL) return JANUS_NO_MEMORY;
+    if (purse == NULL || jrt_purse_rare(purse) == NULL) return JANUS_NO_MEMORY;
     /* The profile's implicit capability does not enlarge an explicit budget. */
     if (purse->hard && !jrt_terms_holds(task, JANUS_CAP_KIND_BUDGET)) return JANUS_NO_BUDGET_CAP;
     janus_status status = jrt_terms_budget(task, JANUS_RIGHT_BUDGET_RECHARGE, &all, &limit);
@@ -182,7 +182,7 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     janus_budget rest = janus_budget_zero();
     for (unsigned c = JANUS_COMPONENT_OPS; c <= JANUS_COMPONENT_SYSCALLS; c++) {
         uint64_t     most = janus_budget_get(&limit, (janus_component)c);
-        uint64_t     had = janus_budget_get(&purse->recharged, (janus_component)c);
+        uint64_t     had = janus_budget_get(&purse->rare->recharged, (janus_component)c);
         janus_budget part = only((janus_component)c, most > had ? most - had : 0);
         rest = janus_budget_add(rest, part);
     }
@@ -196,10 +196,10 @@ static janus_status recharge_self(struct jrt_task *task, const janus_budget *amo
     }
     if (purse->account != NULL) {
         jrt_account_mint_share(purse->account, granted, granted);
-        purse->minted = janus_budget_add(purse->minted, *granted);
+        purse->rare->minted = janus_budget_add(purse->rare->minted, *granted);
     }
     jrt_purse_put_in(purse, granted);
-    purse->recharged = janus_budget_add(purse->recharged, *granted);
+    purse->rare->recharged = janus_budget_add(purse->rare->recharged, *granted);
     return janus_budget_equal(*granted, *amount) ? JANUS_OK : JANUS_CLAMPED;
 }
 
@@ -224,7 +224,7 @@ static janus_status give(struct jrt_purse *purse, const janus_budget *amount)
         if (lacks == JANUS_COMPONENT_NONE) lacks = jrt_account_take(purse->account, amount);
     }
     if (lacks != JANUS_COMPONENT_NONE) return JANUS_BUDGET_EXHAUSTED;
-    janus_status status = tell_recharge(purse->task, &purse->had, amount);
+    janus_status status = tell_recharge(purse->task, &purse->rare->had, amount);
     if (status != JANUS_OK) {
         if (purse->account != NULL) jrt_account_settle(purse->account, amount, amount);
         return status;
@@ -368,8 +368,9 @@ static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_compo
                      uint64_t needs)
 {
     bool hard = task->purse != NULL && task->purse->hard;
+    bool draws = task->nursery->terms == NULL || !task->nursery->terms->draws_none;
     if (policy != JANUS_EXHAUSTION_AUTO && policy != JANUS_EXHAUSTION_END) return false;
-    if (hard ? draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
+    if (hard ? draws && draw(task, lacks, needs) : replenish(task, lacks, needs)) return true;
     return help_itself(task, lacks, needs);
 }
 
@@ -401,12 +402,13 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         jrt_task_requeue(task);
         return JANUS_OK;
     }
-    struct jrt_purse *purse = jrt_purse_need(task);
-    if (purse == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
+    struct jrt_purse      *purse = jrt_purse_need(task);
+    struct jrt_purse_rare *rare = purse != NULL ? jrt_purse_rare(purse) : NULL;
+    if (rare == NULL) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
     purse->lacks = lacks;
-    purse->needs = needs;
-    purse->limit = janus_budget_get(&purse->granted, lacks);
-    purse->had = jrt_purse_read(task);
+    rare->needs = needs;
+    rare->limit = janus_budget_get(&purse->granted, lacks);
+    rare->had = jrt_purse_read(task);
     tell_exhausted(task, purse);
     if (policy == JANUS_EXHAUSTION_SUPERVISE && terms != NULL && terms->on_exhausted != NULL) {
         janus_verdict verdict = ask(task, terms);

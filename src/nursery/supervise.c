@@ -31,8 +31,8 @@ void jrt_exhausted_describe(const struct jrt_purse *purse, janus_exhausted *out)
     const struct jrt_task *task = purse->task;
     *out = (janus_exhausted){.task = jrt_task_id(task),
                              .lacks = purse->lacks,
-                             .needs = purse->needs,
-                             .left = purse->had,
+                             .needs = purse->rare->needs,
+                             .left = purse->rare->had,
                              .granted = purse->granted};
     jrt_name_again(out->name, sizeof out->name, jrt_task_name(task));
     if (task->site != NULL) out->site = *task->site;

@@ -2,6 +2,8 @@
 /* Addresses: from and to text, from and to the system. */
 #include "plat/address.h"
 
+#include "base/outside.h"
+
 #include <arpa/inet.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -172,7 +174,7 @@ static bool read_v4(const char *text, janus_address *out)
     return inet_pton(AF_INET, host, out->bytes) == 1 && read_port(end + 1, &out->port);
 }
 
-janus_status janus_address_parse(const char *text, janus_address *out)
+janus_status jrt_address_parse(const char *text, janus_address *out)
 {
     janus_address address = {0};
     if (text == NULL || out == NULL) return JANUS_INVALID;
@@ -201,7 +203,7 @@ static void clean(const janus_address *address, char *out)
     out[address->count] = '\0';
 }
 
-const char *janus_address_text(const janus_address *address, char *buffer, size_t bytes)
+const char *jrt_address_text(const janus_address *address, char *buffer, size_t bytes)
 {
     char host[JANUS_UNIX_MAX + 1] = "?", scope[16] = "";
     if (buffer == NULL || bytes == 0) return buffer;
@@ -224,4 +226,23 @@ const char *janus_address_text(const janus_address *address, char *buffer, size_
     default: snprintf(buffer, bytes, "?"); break;
     }
     return buffer;
+}
+
+/* Public calls. They take tolls, [turn-call]. */
+
+janus_status janus_address_parse(const char *text, janus_address *out)
+{
+    /* The system is asked for the number of an interface. */
+    if (text != NULL && *text == '[' && strchr(text, '%') != NULL) {
+        jrt_outside_call_long();
+    } else {
+        jrt_outside_call();
+    }
+    return jrt_address_parse(text, out);
+}
+
+const char *janus_address_text(const janus_address *address, char *buffer, size_t bytes)
+{
+    jrt_outside_call();
+    return jrt_address_text(address, buffer, bytes);
 }

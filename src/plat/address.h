@@ -16,6 +16,10 @@ socklen_t jrt_address_to_native(const janus_address *address, struct sockaddr_st
 void jrt_address_from_native(const struct sockaddr_storage *native, socklen_t bytes,
                              janus_address *out);
 
+/* As janus_address_parse and janus_address_text, without a toll. */
+janus_status jrt_address_parse(const char *text, janus_address *out);
+const char  *jrt_address_text(const janus_address *address, char *buffer, size_t bytes);
+
 /* Whether two addresses are the same. */
 bool jrt_address_equal(const janus_address *a, const janus_address *b);
 

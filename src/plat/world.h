@@ -100,9 +100,14 @@ struct jrt_world {
     void    (*panicked)(const char *message); /* a task panicked; NULL: only the task ends */
     void    (*deadlock)(void);                /* all tasks wait; NULL: the library reports it */
     int64_t channels;                         /* opened and not destroyed */
-    bool    audits;                           /* a closing scheduler compares its books */
-    bool    mute;                             /* nothing is written to stderr */
-    void    (*elsewhere)(void); /* another thread uses a scheduler of this world; NULL: it gets
+    struct {
+        uint64_t place;
+        char     name[32];
+    } ended[8]; /* the last handles of I/O that had a name, io/label.c */
+    uint32_t ended_count;
+    bool     audits;             /* a closing scheduler compares its books */
+    bool     mute;               /* nothing is written to stderr */
+    void     (*elsewhere)(void); /* another thread uses a scheduler of this world; NULL: it gets
                                  * JANUS_STATE */
 };
 

@@ -97,7 +97,8 @@ janus_status jrt_blocking_init(struct jrt_blocking *blocking, unsigned max_threa
     *blocking = (struct jrt_blocking){.max_threads = max_threads,
                                       .firsts_max = firsts_max,
                                       .queue_max = queue_max,
-                                      .idle_ns = default_idle_ns};
+                                      .idle_ns = default_idle_ns,
+                                      .thread_name = "janus-blocking"};
     blocking->helpers = jrt_calloc(places(blocking), sizeof blocking->helpers[0]);
     if (blocking->helpers == NULL) return JANUS_NO_MEMORY;
     if (pthread_mutex_init(&blocking->lock, NULL) != 0) {
@@ -333,7 +334,9 @@ static bool helper_start(struct jrt_blocking *blocking, unsigned most)
     }
     helper->pool = blocking;
     helper->spoilt = false;
-    if (!jrt_os_thread_start(&helper->thread, helper_main, helper, "janus-blocking")) return false;
+    if (!jrt_os_thread_start(&helper->thread, helper_main, helper, blocking->thread_name)) {
+        return false;
+    }
     helper->state = HELPER_ALIVE;
     blocking->arriving++;
     unsigned threads = ++blocking->stats.threads;
@@ -378,6 +381,10 @@ static void helper_main(void *argument)
     } while (!helper->spoilt && !blocking->stopping && idle_wait(blocking, helper));
     blocking->stats.threads--;
     helper->state = HELPER_ENDED;
+    if (blocking->for_ever) {
+        (void)pthread_detach(pthread_self()); /* before another thread may take its place */
+        helper->state = HELPER_FREE;
+    }
     jrt_unlock(&blocking->lock);
 }
 

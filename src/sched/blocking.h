@@ -59,7 +59,10 @@ struct jrt_blocking {
     unsigned max_threads;
     unsigned firsts_max; /* threads beyond it, [blocking-first] */
     unsigned queue_max;  /* for each outermost party, [blocking-wait] */
-    uint64_t idle_ns; /* an idle thread ends after this time; may be set before the first submit */
+    /* May be set before the first submit. */
+    uint64_t    idle_ns;     /* an idle thread ends after this time */
+    const char *thread_name; /* constant */
+    bool        for_ever;    /* there is no fini: ended threads are detached, not joined */
 
     pthread_mutex_t             lock;     /* guards what follows, and all parties */
     struct jrt_blocking_party   all;      /* the root; it counts jobs without a party */

@@ -20,6 +20,7 @@ struct jrt_poller {
     bool                 open;      /* a real set; false in the child of a fork, [poller-fork] */
     struct jrt_poller   *next;      /* in the pool */
     struct jrt_poller   *older;     /* of all sets */
+    bool                 found;     /* by its worker's last search, which did not sleep */
     struct jrt_net_event events[JRT_POLL_EVENTS]; /* its worker's, not on a stack */
 };
 

@@ -298,6 +298,17 @@ static void forget(struct jrt_sim *net, struct sim_socket *socket)
     free(socket);
 }
 
+_Atomic(jrt_sim_orphan *) jrt_sim_orphaned;
+
+/* A handle that outlives its world must not name a descriptor of a later one. */
+static void end_handle(const struct sim_socket *socket, bool left)
+{
+    jrt_sim_orphan *orphaned = jrt_load_acquire(&jrt_sim_orphaned); /* acquire: its table. */
+    if (socket == NULL || orphaned == NULL || (socket->handle[0] | socket->handle[1]) == 0) return;
+    uint64_t handle[2] = {socket->handle[0], socket->handle[1]};
+    orphaned(handle, left);
+}
+
 void jrt_sim_close(struct jrt_world *world, bool tell)
 {
     struct jrt_sim *net = ((struct world *)world)->network;
@@ -306,6 +317,7 @@ void jrt_sim_close(struct jrt_world *world, bool tell)
     if (tell && !world->mute && !net->told && jrt_sim_leaks(world, words, sizeof words) > 0) {
         fprintf(stderr, "janusrt: a simulated run ended: %s\n", words);
     }
+    for (uint32_t i = 0; i < net->used; i++) end_handle(net->sockets[i], !tell);
     for (uint32_t i = 0; i < net->used; i++) {
         if (net->sockets[i] != NULL) forget(net, net->sockets[i]);
     }

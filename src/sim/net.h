@@ -16,6 +16,12 @@ extern const struct jrt_net jrt_net_sim;
  * show it. The text is copied and may be cut. Real descriptors are ignored. */
 void jrt_sim_label(int fd, const char *text);
 
+/* Notes the handle of a simulated descriptor. If the world ends first, jrt_sim_orphaned is called
+ * with it. `left`: the world was given up, and calls may still be inside the handle. */
+void                             jrt_sim_note_handle(int fd, const uint64_t handle[2]);
+typedef void                     jrt_sim_orphan(const uint64_t handle[2], bool left);
+extern _Atomic(jrt_sim_orphan *) jrt_sim_orphaned;
+
 /* Adds an address to a host's name in the calling thread's world. 0, or -errno. -ENOSYS: there is
  * no world. The port of `at` is ignored. */
 int jrt_sim_host_add(const char *host, const janus_address *at);

@@ -119,6 +119,7 @@ struct sim_socket {
     uint32_t      number;  /* for reports: of a connect, listener or datagram socket */
     uint32_t      reads, writes;
     uint32_t      asked[SIM_ACTS]; /* choices so far */
+    uint64_t      handle[2];       /* its handle, or zeros */
     char          label[JRT_SIM_LABEL];
 
     struct sim_link *link;

@@ -170,6 +170,7 @@ void jrt_sim_touch(struct jrt_sim *net, struct sim_socket *socket, bool edge)
 int jrt_sim_set_open(struct jrt_set *set)
 {
     struct jrt_sim *net = jrt_sim();
+    if (net != NULL && jrt_sim_no_descriptor(net)) return -EMFILE;
     struct sim_set *made = net != NULL ? calloc(1, sizeof *made) : NULL;
     if (made == NULL) return -ENOMEM;
     made->next = net->sets;

@@ -231,6 +231,12 @@ void jrt_sim_label(int fd, const char *text)
     if (text != NULL) (void)snprintf(socket->label, sizeof socket->label, "%s", text);
 }
 
+void jrt_sim_note_handle(int fd, const uint64_t handle[2])
+{
+    struct sim_socket *socket = jrt_sim_find(jrt_sim(), fd);
+    if (socket != NULL) memcpy(socket->handle, handle, sizeof socket->handle);
+}
+
 static size_t put_leak(const struct sim_socket *socket, char *out, size_t bytes)
 {
     char   who[40];

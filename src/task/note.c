@@ -38,7 +38,9 @@ void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task)
 {
     uint8_t wait = jrt_load_relaxed(&task->wait); /* relaxed: its own. */
     bool    at_channel = wait == JRT_WAIT_SEND || wait == JRT_WAIT_RECV;
-    jrt_note_now(worker, JRT_TRACE_PARK, task, at_channel ? worker->waits_at : 0, wait);
+    bool    at_handle = wait >= JRT_WAIT_READ && wait <= JRT_WAIT_CONNECT;
+    jrt_note_now(worker, JRT_TRACE_PARK, task, at_channel || at_handle ? worker->waits_at : 0,
+                 wait);
 }
 
 void jrt_note_complete(const struct jrt_worker *worker, const struct jrt_task *task)

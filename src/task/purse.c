@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PURSES_MAX = 1024 }; /* spare purses of a worker, [purse-spare]; some 350 KiB */
+enum { PURSES_MAX = 1024 }; /* spare purses of a worker, [purse-spare]; some 300 KiB */
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
@@ -72,6 +72,12 @@ static struct jrt_purse *make(struct jrt_task *task)
     task->purse = purse;
     task->dirty = true;
     return purse;
+}
+
+struct jrt_purse_rare *jrt_purse_rare(struct jrt_purse *purse)
+{
+    if (purse->rare == NULL) purse->rare = jrt_calloc(1, sizeof *purse->rare);
+    return purse->rare;
 }
 
 struct jrt_purse *jrt_purse_need(struct jrt_task *task)

@@ -19,46 +19,51 @@ struct jrt_runner;
 struct jrt_seat;
 struct jrt_terms;
 
+/* What few purses need: made when first needed. Written and read as the purse is. */
+struct jrt_purse_rare {
+    janus_budget recharged; /* part of granted: by itself under a capability */
+    janus_budget minted;    /* part of granted: made for it alone, [purse-allowance] */
+    uint64_t     needs;     /* exhausted: amount of `lacks` needed */
+    uint64_t     limit;     /* exhausted: amount of `lacks` granted */
+    janus_budget had;       /* exhausted: its whole budget then */
+};
+
 struct jrt_purse {
     struct jrt_purse *next; /* spare for another task, [purse-spare] */
     /* Without the fuel; the task's own, or if exhausted under the nursery's lock. */
     janus_budget             left;
-    janus_budget             granted;   /* all it got, for the books and for messages */
-    janus_budget             recharged; /* part of granted: by itself under a capability */
-    janus_budget             minted;    /* part of granted: made for it alone, [purse-allowance] */
-    uint64_t                 allowed;   /* part of minted: ops for cleanup, [purse-allowance] */
-    uint64_t                 allowance; /* ops for cleanup that are not in the word yet */
-    uint64_t                 shield_ns; /* end of its plain shields, [shield-grace]; 0: not yet */
-    struct jrt_pool_account *account;   /* hard: source of the budget, which gets the rest back */
-    struct jrt_terms        *terms;     /* owned; restrictions of its spawn, or NULL */
-    struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
-    struct jrt_wards         wards;     /* things that end with it */
-    struct jrt_ledger       *ledger;    /* a reference; NULL: the library holds nothing for it */
-    uint64_t                 held;      /* bytes of memory that the ledger holds */
-    uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: the first */
-    int64_t                  handed;    /* ops in the fuel word when its slice began */
-    uint32_t                 owed_rounds;   /* times it lets the others run first */
+    janus_budget             granted;     /* all it got, for the books and for messages */
+    struct jrt_purse_rare   *rare;        /* owned; NULL: nothing of it was needed */
+    uint64_t                 allowed;     /* part of granted: ops for cleanup, [purse-allowance] */
+    uint64_t                 allowance;   /* ops for cleanup that are not in the word yet */
+    uint64_t                 shield_ns;   /* end of its plain shields, [shield-grace]; 0: not yet */
+    struct jrt_pool_account *account;     /* hard: source of the budget, which gets the rest back */
+    struct jrt_terms        *terms;       /* owned; restrictions of its spawn, or NULL */
+    struct jrt_heap         *heap;        /* owned; NULL: it never allocated */
+    struct jrt_wards         wards;       /* things that end with it */
+    struct jrt_ledger       *ledger;      /* a reference; NULL: the library holds nothing for it */
+    uint64_t                 held;        /* bytes of memory that the ledger holds */
+    int64_t                  handed;      /* ops in the fuel word when its slice began */
+    uint32_t                 slice;       /* ops of its next slice, [turn-pace]; 0: the first */
+    uint32_t                 owed_rounds; /* times it lets the others run first */
     uint64_t                 owed_until_ns; /* it owes nothing after that; [aside-owe] */
     struct jrt_seat         *seat;          /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;        /* BLOCKING: waits for its end, or NULL; borrowed */
     uint64_t                 stack;         /* memory paid for a larger stack, [spawn-stack] */
     uint32_t                 defers;        /* number of its defers, from the second on */
-    bool                     has_wards;     /* or had some */
     uint32_t                 unpaid;        /* open nurseries with terms that are not charged */
+    bool                     has_wards;     /* or had some */
     bool                     hard;          /* explicit: finite and conserved */
     bool                     started;       /* some of it is in the fuel word, or on a strand */
     bool                     cleaning;      /* it got its cleanup allowance */
     bool                     asking;        /* its supervisor's callback runs, with an own slice */
     bool                     dismissed;     /* its supervisor cancelled it alone */
 
-    /* While the task is exhausted, under the nursery's lock. */
+    /* While the task is exhausted, under the nursery's lock, like the rare part. */
+    bool                 listed, reported;
     struct jrt_list_node exhausted; /* on the nursery's list */
     struct jrt_task     *task;
-    bool                 listed, reported;
     janus_component      lacks;
-    uint64_t             needs; /* amount of `lacks` needed */
-    uint64_t             limit; /* amount of `lacks` granted */
-    janus_budget         had;   /* its whole budget then */
 };
 
 /* What a child was admitted with. */
@@ -85,10 +90,14 @@ void jrt_purses_drop(struct jrt_worker *worker);
 /* The purse of the current task, or of a task that has not started; NULL: no memory. */
 struct jrt_purse *jrt_purse_need(struct jrt_task *task);
 
+/* The rare part, made if necessary. NULL: no memory. */
+struct jrt_purse_rare *jrt_purse_rare(struct jrt_purse *purse);
+
 /* Makes a purse, with the share in it, for a task that is being started. NULL: no memory. */
 struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_admission *admission);
 
-/* Puts the purse of a task that has ended aside, [purse-spare]; NULL: no worker, it is freed. */
+/* Puts the purse of a task that has ended aside, [purse-spare]. Its rare part is gone already.
+ * NULL: no worker, it is freed. */
 void jrt_purse_put_aside(struct jrt_worker *worker, struct jrt_purse *purse);
 
 #endif

@@ -142,7 +142,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     struct jrt_purse      *purses;       /* owned; spare ones, [purse-spare] */
     uint32_t               purses_count; /* number of spare ones */
     uint32_t               trims;        /* requests seen, [strand-trim] */
-    uint32_t               waits_at;     /* traced: channel at which its task is about to wait */
+    uint32_t waits_at; /* traced: where its task is about to wait, a channel or descriptor */
 
     /* New tasks, newest first; tasks that ran before, oldest first. Thieves take from all. */
     struct jrt_deque fresh[JRT_LANES];

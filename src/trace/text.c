@@ -61,7 +61,9 @@ void jrt_trace_words(const struct jrt_trace_event *event, char *words)
     case JRT_TRACE_YIELD: break;
     case JRT_TRACE_PARK:
         used = snprintf(words, room, " waits for %s", jrt_wait_text(amount));
-        if (object != 0) snprintf(words + used, room - (size_t)used, ", channel %llu", object);
+        if (object == 0) break;
+        snprintf(words + used, room - (size_t)used, ", %s %llu",
+                 amount >= JRT_WAIT_READ ? "descriptor" : "channel", object);
         break;
     case JRT_TRACE_WAKE:
         used = put_whom(words, "by", object);

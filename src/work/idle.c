@@ -164,7 +164,8 @@ static struct jrt_task *steal(struct jrt_worker *worker, bool raid)
 static struct jrt_task *look(struct jrt_worker *worker, bool raid)
 {
     jrt_sched_timers_fire(worker->scheduler);
-    if (jrt_poll_look(worker)) jrt_poll_share(worker);
+    /* After a sleep that brought tasks the set was just looked at. */
+    if (worker->lanes == 0 && jrt_poll_look(worker)) jrt_poll_share(worker);
     struct jrt_task *task = jrt_pick(worker, false);
     if (task == NULL) task = steal(worker, raid);
     /* What others have not looked at: its tasks come here. */
@@ -256,9 +257,9 @@ static struct jrt_task *search(struct jrt_worker *worker)
 {
     bool simulated = worker->scheduler->world != NULL; /* in a world, others go on during a pause */
     int  last = simulated ? FIRST_RAID + 2 : SEARCH_ROUNDS;
-    if (!simulated && jrt_poll_of(worker) != NULL) {
-        last = worker->alone ? JRT_POLL_ROUNDS_ALONE : JRT_POLL_ROUNDS;
-    }
+    struct jrt_poller *poller = simulated ? NULL : jrt_poll_of(worker);
+    bool               woken = worker->lanes != 0; /* by what the sleep in its set brought */
+    if (poller != NULL) last = jrt_poll_rounds(worker, poller);
     /* A worker that finds a task in each first round would never raid. Then a task on the shelf of
      * a worker that computes without a call would wait. */
     bool raids = ++worker->searches % RAID_EVERY == 0;
@@ -266,15 +267,17 @@ static struct jrt_task *search(struct jrt_worker *worker)
         struct jrt_task *task = look(worker, raids || round >= FIRST_RAID);
         if (task != NULL) {
             time_steal(worker, round);
+            if (poller != NULL && !woken) poller->found = true;
             return task;
         }
         if (simulated) {
             jrt_thread_yield();
-        } else {
+        } else if (poller == NULL || round + 1 < last) { /* the sleep in a set looks at once */
             pause_a_while(worker->scheduler, FIRST_PAUSE << round);
         }
     }
     worker->short_steals = 0;
+    if (poller != NULL) poller->found = false;
     return NULL;
 }
 

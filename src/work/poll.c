@@ -5,7 +5,9 @@
  * [poll-set]  Each worker has a set (epoll), made by the first wait for a descriptor. A descriptor
  *   is registered once, for both directions and edges only, in the set with the fewest members. It
  *   is never moved. Any thread may add to any set, and look at any set. The thread that gets an
- *   event wakes the waiter. The woken task runs next on the worker that looked.
+ *   event wakes the waiter. The woken task runs next on the worker that looked. If the system
+ *   refuses a further set, a worker's existing set serves. A nursery with the backend EVENTED makes
+ *   the first set when it is opened, so its children never lack one.
  *
  * [poll-sleep]  A worker with a set sleeps in it instead of on its word. It sets `in_set` under
  *   idle_lock, if nobody has woken it by then. A waker sets `signal` and reads `in_set` under the
@@ -35,6 +37,8 @@
 #include "plat/net.h"
 #include "work/ready.h"
 #include "work/work.h"
+
+#include <errno.h>
 
 enum { QUIET_MAX = 16 }; /* tasks that a worker keeps for itself, [poll-quiet] */
 
@@ -184,13 +188,32 @@ static struct jrt_worker *least(struct jrt_worker *self)
     return best;
 }
 
+/* The first set of the scheduler; NULL: it has none. */
+static struct jrt_poller *any_set(const janus_scheduler *scheduler)
+{
+    struct jrt_poller *poller = NULL;
+    for (uint32_t i = 0; i < scheduler->worker_count && poller == NULL; i++) {
+        poller = jrt_poll_of(&scheduler->workers[i]);
+    }
+    return poller;
+}
+
+janus_status jrt_poll_promise(janus_scheduler *scheduler)
+{
+    int error = 0;
+    if (any_set(scheduler) != NULL) return JANUS_OK;
+    if (make_set(&scheduler->workers[0], &error) != NULL) return JANUS_OK;
+    return error == -ENOMEM ? JANUS_NO_MEMORY : JANUS_UNAVAILABLE;
+}
+
 int jrt_poll_place(struct jrt_worker *worker, int fd, uint64_t cookie, struct jrt_poller_at *out)
 {
     int                error = 0;
     struct jrt_worker *best = least(worker);
     struct jrt_poller *poller = jrt_poll_of(best);
     if (poller == NULL) poller = make_set(best, &error);
-    if (poller == NULL) return error;
+    if (jrt_unlikely(poller == NULL)) poller = any_set(worker->scheduler);
+    if (jrt_unlikely(poller == NULL)) return error;
     jrt_debug_invariant("poll-set", best->seat == NULL && best->scheduler == worker->scheduler);
     return jrt_poller_add(poller, fd, cookie, out);
 }

@@ -33,8 +33,15 @@ static inline void jrt_poll_glance(struct jrt_worker *worker, uint64_t now)
 /* Tells others of the tasks that a look has brought, if these are many, [poll-quiet]. */
 void jrt_poll_share(struct jrt_worker *worker);
 
-/* How many rounds a worker without work searches before it sleeps in its set, [poll-sleep]. */
-enum { JRT_POLL_ROUNDS_ALONE = 2, JRT_POLL_ROUNDS = 4 };
+/*
+ * How many rounds a worker with a set searches before it sleeps there, [poll-sleep]. A lone worker
+ * has nothing to steal. If its last search found nothing, requests come seldom: it looks once.
+ */
+static inline int jrt_poll_rounds(const struct jrt_worker *worker, const struct jrt_poller *poller)
+{
+    if (!worker->alone) return 4;
+    return poller->found ? 2 : 1;
+}
 
 /* Looks at the sets of workers that have not looked for a while, [poll-others]. */
 bool jrt_poll_look_at_others(janus_scheduler *scheduler, const struct jrt_worker *self);
@@ -51,6 +58,10 @@ void jrt_poll_sleep(struct jrt_worker *worker, struct jrt_poller *poller, uint64
 /* Puts a descriptor into the set with the fewest members, and makes the set if necessary. 0, or
  * -errno. */
 int jrt_poll_place(struct jrt_worker *worker, int fd, uint64_t cookie, struct jrt_poller_at *out);
+
+/* Makes sure that the scheduler has a set. OK, UNAVAILABLE: the system refuses one, NO_MEMORY. Any
+ * thread. */
+janus_status jrt_poll_promise(janus_scheduler *scheduler);
 
 /* Whether tasks wait for descriptors, and something can come. All workers sleep; [poll-stuck]. */
 bool jrt_poll_can_come(const janus_scheduler *scheduler);

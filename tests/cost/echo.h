@@ -4,6 +4,7 @@
 #define JANUSRT_COST_ECHO_H
 
 #include <janusrt/net.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -37,16 +38,32 @@ static void request(const int ends[CONNECTIONS], janus_io first)
     }
 }
 
+/* Two ends of a connection: the client's, the server's. */
+static void connect_pair(int listener, int out[2])
+{
+    struct sockaddr_in at;
+    socklen_t          bytes = sizeof at;
+    out[0] = socket(AF_INET, SOCK_STREAM, 0);
+    if (getsockname(listener, (struct sockaddr *)&at, &bytes) != 0) fail("getsockname");
+    if (connect(out[0], (const struct sockaddr *)&at, bytes) != 0) fail("connect");
+    out[1] = accept(listener, NULL, NULL);
+    if (out[1] < 0) fail("accept");
+}
+
 static uint64_t walk_echo(uint64_t size)
 {
-    int          ends[CONNECTIONS];
-    janus_io     served[CONNECTIONS], first = {{0, 0}};
-    janus_status ended;
+    int                ends[CONNECTIONS];
+    janus_io           served[CONNECTIONS], first = {{0, 0}};
+    janus_status       ended;
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int                listener = socket(AF_INET, SOCK_STREAM, 0);
+    if (bind(listener, (const struct sockaddr *)&any, sizeof any) != 0) fail("bind");
+    if (listen(listener, CONNECTIONS) != 0) fail("listen");
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < CONNECTIONS; i++) {
             int pair[2];
-            if (socketpair(AF_UNIX, SOCK_STREAM, 0, pair) != 0) fail("socketpair");
+            connect_pair(listener, pair);
             ends[i] = pair[0];
             need(janus_io_adopt(pair[1], NULL, &served[i]));
             need(janus_spawn(n, echo, &served[i]));
@@ -57,6 +74,7 @@ static uint64_t walk_echo(uint64_t size)
         for (int i = 1; i < CONNECTIONS; i++) (void)close(ends[i]);
     }
     need(ended);
+    (void)close(listener);
     return size;
 }
 

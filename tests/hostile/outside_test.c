@@ -450,12 +450,14 @@ static int64_t replace_file(void *argument)
     return 0;
 }
 
-static int64_t host_of_replacer(void *argument)
+static janus_entry *files_plugin;
+
+static int64_t host_of_files(void *argument)
 {
     struct yard yard = {.root = caps_root()};
     (void)argument;
-    yard.file = file_cap(yard.root, 0);
-    CHECK_EQ(run_plugin(&yard, replace_file, NULL), JANUS_OK);
+    yard.file = file_cap(yard.root, 8);
+    CHECK_EQ(run_plugin(&yard, files_plugin, NULL), JANUS_OK);
     return 0;
 }
 
@@ -464,7 +466,8 @@ TEST("a rename removes a file only with file.remove there")
     open_folder();
     write_file("precious", "p");
     write_file("bad", "b");
-    in_sovereign(host_of_replacer);
+    files_plugin = replace_file;
+    in_sovereign(host_of_files);
     remove_folder();
 }
 
@@ -546,6 +549,25 @@ TEST("one read copies at most a slice on its worker, however large the buffers a
     CHECK_EQ(truncate(path, 1 << 20), 0);
     in_sovereign(host_of_reader);
     remove_folder();
+}
+
+static int64_t open_itself(void *argument)
+{
+    const uint32_t both = JANUS_OPEN_READ | JANUS_OPEN_WRITE;
+    janus_io       file, dir;
+    (void)argument;
+    CHECK_EQ(janus_file_open(nowhere, "/proc/self/mem", both, NULL, &file), JANUS_DENIED);
+    CHECK_EQ(janus_file_open(nowhere, "/dev/stdin", JANUS_OPEN_READ, NULL, &file), JANUS_DENIED);
+    CHECK_EQ(janus_dir_open("/proc", JANUS_RIGHT_FILE_READ, NULL, &dir), JANUS_OK);
+    CHECK_EQ(janus_file_open(dir, "self/mem", JANUS_OPEN_READ, NULL, &file), JANUS_DENIED);
+    CHECK_EQ(janus_file_open(dir, "self/stat", JANUS_OPEN_READ, NULL, &file), JANUS_OK);
+    return 0;
+}
+
+TEST("under a file capability the process's memory and descriptors are no files")
+{
+    files_plugin = open_itself;
+    in_sovereign(host_of_files);
 }
 
 /* Processes. */

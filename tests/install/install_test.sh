@@ -33,6 +33,24 @@ export PKG_CONFIG_PATH="${pc%/*}"
 pkg-config --validate janusrt
 pkg-config --validate janusrt-http
 
+if [ -d "$prefix/share/man/man3" ]; then
+    step "every function of a manual page has a page of its own name"
+    pages=$prefix/share/man
+    for source_page in "$source"/docs/man/*.3.scd; do
+        for name in $(sed -n '/^# SYNOPSIS/,/^# DESCRIPTION/p' "$source_page" |
+            grep -o '^\*[^(]*janus_[a-z0-9_]*(' | grep -v typedef |
+            grep -o 'janus_[a-z0-9_]*($'); do
+            page=$pages/man3/${name%(}.3
+            [ -e "$page" ] || { echo "no page for ${name%(}"; exit 1; }
+            shown=$(sed -n 's/^\.so //p' "$page")
+            [ "$shown" = "" ] || [ -e "$pages/$shown" ] || { echo "$page shows nothing"; exit 1; }
+        done
+    done
+    for name in janus_serve janus_spawn janus_io_read janus_status_name; do
+        [ -e "$pages/man3/$name.3" ] || { echo "no page for $name"; exit 1; }
+    done
+fi
+
 step "every header compiles alone"
 for header in "$prefix"/include/janusrt/*.h; do
     printf '#include <janusrt/%s>\nextern int a;\n' "${header##*/}" >"$work/alone.c"

@@ -419,11 +419,11 @@ static int64_t guest(void *argument)
     return self->fate % 2 ? 0 : janus_io_close(io);
 }
 
-static int64_t host(void *argument)
+static int64_t host(janus_io io, void *argument)
 {
-    janus_io io = *(janus_io *)argument;
-    char     bytes[16];
-    size_t   got;
+    char   bytes[16];
+    size_t got;
+    (void)argument;
     while (janus_io_read(io, bytes, sizeof bytes, &got) == JANUS_OK) {
         if (janus_io_write(io, bytes, got, NULL) != JANUS_OK) break;
     }
@@ -432,7 +432,7 @@ static int64_t host(void *argument)
 
 static int64_t serve(void *argument)
 {
-    JANUS_IGNORE(janus_serve(*(janus_io *)argument, host, NULL, NULL));
+    JANUS_IGNORE(janus_serve(*(janus_io *)argument, host, NULL, NULL, NULL));
     return 0;
 }
 
@@ -487,12 +487,13 @@ TEST("the books balance after connections with random exhaustion, cancels and pa
 
 /* Servers. */
 
-static int64_t swallow_slowly(void *argument)
+static int64_t swallow_slowly(janus_io io, void *argument)
 {
     char         bytes[256];
     size_t       got;
     janus_status status;
-    do status = janus_io_read(*(janus_io *)argument, bytes, 1, &got);
+    (void)argument;
+    do status = janus_io_read(io, bytes, 1, &got);
     while (status == JANUS_OK);
     return status == JANUS_CLOSED ? 0 : status;
 }
@@ -524,8 +525,9 @@ static int64_t serve_flood(void *argument)
     listener = wire_listen(&at);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, flood, &listener), JANUS_OK);
-    CHECK_EQ(janus_serve(listener, swallow_slowly, NULL, JANUS_SPAWN_OPTIONS(.budget = &limit)),
-             JANUS_CHILD_FAILED);
+    CHECK_EQ(
+        janus_serve(listener, swallow_slowly, NULL, NULL, JANUS_SPAWN_OPTIONS(.budget = &limit)),
+        JANUS_CHILD_FAILED);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     return 0;
 }

@@ -183,7 +183,9 @@ static uint64_t last_arming(janus_io handle)
 {
     janus_scheduler *scheduler = janus_scheduler_current();
     jrt_lock(&scheduler->timer_lock);
-    uint64_t number = jrt_io_of(handle)->alarms[JRT_READY_READ].alarm.timer.sequence;
+    /* relaxed: under the lock. */
+    const struct jrt_io_alarms *alarms = jrt_load_relaxed(&jrt_io_of(handle)->cold->alarms);
+    uint64_t number = alarms != NULL ? alarms->of[JRT_READY_READ].alarm.timer.sequence : 0;
     jrt_unlock(&scheduler->timer_lock);
     return number;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Handles: stale and forged ones, rights, owners. */
+#include "io/io.h"
 #include "wire.h"
 
 /* Every call with a handle that must be refused. */
@@ -288,3 +289,22 @@ TEST("a taken handle outlives its first owner and ends with the task that took i
 {
     rig_all(given, NULL, 20);
 }
+
+static int64_t crowd(void *argument)
+{
+    janus_io ends[2];
+    char     byte;
+    size_t   got;
+    (void)argument;
+    wire_pair(ends);
+    struct jrt_io *io = jrt_io_of(ends[1]);
+    jrt_fetch_add_relaxed(&io->use, JRT_IO_WAITERS); /* relaxed: as if other calls were inside. */
+    CHECK_EQ(janus_io_read(ends[1], &byte, 1, &got), JANUS_FULL);
+    CHECK_EQ(janus_io_close(ends[1]), JANUS_OK);
+    CHECK_EQ(janus_io_read(ends[1], &byte, 1, &got), JANUS_STALE);
+    jrt_fetch_sub_relaxed(&io->use, JRT_IO_WAITERS - 1); /* relaxed: all but one have left. */
+    jrt_io_leave(io, 0);
+    return janus_io_close(ends[0]);
+}
+
+TEST("however many calls wait at a handle, it can be closed") { rig_all(crowd, NULL, 5); }

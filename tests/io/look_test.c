@@ -4,6 +4,7 @@
 
 #include "../task/dumped.h"
 
+#include <janusrt/trace.h>
 #include <stdio.h>
 
 static int64_t read_for_ever(void *argument)
@@ -89,4 +90,36 @@ static int64_t refused(void *argument)
 TEST("after an error of the system, an explanation has its number and what to do")
 {
     rig_run(1, refused, NULL, 1);
+}
+
+static int64_t read_late(void *argument)
+{
+    janus_io pair[2];
+    char     byte;
+    size_t   got;
+    (void)argument;
+    wire_pair(pair);
+    CHECK_EQ(janus_io_set_deadline(pair[0], JANUS_IO_READ, janus_now_ns() + 1000000), JANUS_OK);
+    CHECK_EQ(janus_io_read(pair[0], &byte, 1, &got), JANUS_DEADLINE);
+    wire_close(pair);
+    return 0;
+}
+
+TEST("a trace has the descriptor for which a task waited")
+{
+    janus_trace *trace;
+    static char  text[100000];
+    FILE        *file = tmpfile();
+    CHECK(file != NULL);
+    CHECK_EQ(janus_trace_create(NULL, &trace), JANUS_OK);
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .trace = trace), read_late, NULL,
+                       NULL),
+             JANUS_OK);
+    CHECK_EQ(janus_trace_write(trace, JANUS_TRACE_FORMAT_TEXT, fileno(file)), JANUS_OK);
+    janus_trace_destroy(trace);
+    rewind(file);
+    size_t got = fread(text, 1, sizeof text - 1, file);
+    text[got] = '\0';
+    CHECK(strstr(text, "waits for bytes to read, descriptor ") != NULL);
+    fclose(file);
 }

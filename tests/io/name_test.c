@@ -191,6 +191,33 @@ TEST("a name without an answer is unreachable, and a name of 400 bytes is invali
     rig_all(resolve_badly, NULL, 1);
 }
 
+static int64_t resolve_bad_services(void *argument)
+{
+    static const char *const bad[] = {
+        "65536", "74936", "4294967376", "18446744073709551696", "", "-1", "+5", " 80", "\t80"};
+    static const char *const names[] = {"localhost", "two.test", "127.0.0.1", "::1"};
+    janus_address            found[4];
+    size_t                   count = 0;
+    int                      before = atomic_load(&asked);
+    janus_io                 io;
+    (void)argument;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        for (size_t k = 0; k < sizeof names / sizeof names[0]; k++) {
+            CHECK_EQ(janus_resolve(names[k], bad[i], found, 4, &count), JANUS_INVALID);
+            CHECK_EQ(janus_connect_name(names[k], bad[i], NULL, &io), JANUS_INVALID);
+        }
+    }
+    CHECK_EQ(atomic_load(&asked), before);
+    CHECK_EQ(janus_resolve("127.0.0.1", "65535", found, 4, &count), JANUS_OK);
+    CHECK_EQ(found[0].port, 65535);
+    return 0;
+}
+
+TEST("a port above 65535, with a sign or a space, or an empty one is invalid, and nobody is asked")
+{
+    rig_all(resolve_bad_services, NULL, 1);
+}
+
 static int64_t resolve_without_right(void *argument)
 {
     janus_address found[1];
@@ -208,13 +235,14 @@ TEST("in :sovereign a look-up needs net.resolve") { caps_all(resolve_without_rig
 
 enum { STUCK = 65 };
 
-static atomic_int cancelled;
+static atomic_int begun, cancelled;
 
 static int64_t resolve_stuck(void *argument)
 {
     janus_address found[1];
     size_t        count = 0;
     (void)argument;
+    atomic_fetch_add(&begun, 1);
     if (janus_resolve("stuck.test", "1", found, 1, &count) == JANUS_CANCELLED) {
         atomic_fetch_add(&cancelled, 1);
     }
@@ -231,7 +259,10 @@ static int64_t sixty_five(void *argument)
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     for (int i = 0; i < STUCK; i++) CHECK_EQ(janus_spawn(&n, resolve_stuck, NULL), JANUS_OK);
     uint64_t limit = janus_now_ns() + rig_patience;
-    while (atomic_load(&running) < 8 && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
+    while (atomic_load(&running) < 8 || atomic_load(&begun) < STUCK) {
+        CHECK(janus_now_ns() < limit);
+        JANUS_IGNORE(janus_yield());
+    }
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_blocking(add_one, &calls, NULL), JANUS_OK);
     CHECK_EQ(calls, 10);
     CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
@@ -255,6 +286,7 @@ TEST("65 look-ups that get no answer run eight at a time, hold up nobody, and en
     RIG_REAL("the name server is this program");
     int already = atomic_load(&answered);
     set_gate(false);
+    atomic_store(&begun, 0);
     atomic_store(&cancelled, 0);
     atomic_store(&running_most, 0);
     rig_run(2, sixty_five, NULL, 1); /* the scheduler ends while they run */
@@ -264,6 +296,87 @@ TEST("65 look-ups that get no answer run eight at a time, hold up nobody, and en
     await_threads(already);
     CHECK_EQ(atomic_load(&answered), already + 8); /* the others never began */
     rig_run(2, resolve_names, NULL, 1);            /* and new ones go on */
+}
+
+/* Shares. A plugin is a task with a nursery that has a capability. */
+
+enum { PLUGINS = 12 };
+
+struct plugin {
+    const janus_authority *root;
+    janus_entry           *entry;
+    int                    count; /* of its children */
+};
+
+static int64_t run_plugin(void *argument)
+{
+    const struct plugin *self = argument;
+    janus_nursery        n;
+    janus_cap_limits     all;
+    CHECK_EQ(janus_net_limits_parse("all", 100, &all.net), JANUS_OK);
+    janus_cap cap = caps_mint(self->root, JANUS_CAP_KIND_NET, JANUS_RIGHTS_ALL, &all);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.net_cap = cap)), JANUS_OK);
+    for (int i = 0; i < self->count; i++) {
+        CHECK_EQ(janus_spawn(&n, self->entry, NULL), JANUS_OK);
+    }
+    return janus_nursery_end(&n, NULL);
+}
+
+static int64_t resolve_two(void *argument)
+{
+    janus_address found[2];
+    size_t        count = 0;
+    janus_status  status;
+    (void)argument;
+    JANUS_TIMEOUT(status, rig_patience)
+    CHECK_EQ(janus_resolve("two.test", "1", found, 2, &count), JANUS_OK);
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(count, 2);
+    return 0;
+}
+
+static int64_t shares(void *argument)
+{
+    janus_authority *root = caps_root();
+    struct plugin    stuck = {root, resolve_stuck, STUCK}, fine = {root, resolve_two, 5};
+    uint64_t         limit = janus_now_ns() + rig_patience;
+    janus_nursery    plugins, others;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&plugins, NULL), JANUS_OK);
+    for (int i = 0; i < PLUGINS; i++) {
+        CHECK_EQ(janus_spawn(&plugins, run_plugin, &stuck), JANUS_OK);
+        /* The first plugin has half of the threads, each other at least one. */
+        while (atomic_load(&running) < 8 + i || atomic_load(&begun) < (i + 1) * STUCK) {
+            JANUS_IGNORE(janus_yield());
+            CHECK(janus_now_ns() < limit);
+        }
+        if (i == 0) CHECK_EQ(atomic_load(&running_most), 8);
+        CHECK_EQ(resolve_two(NULL), 0); /* a task beside the plugins */
+        CHECK_EQ(janus_nursery_open(&others, NULL), JANUS_OK);
+        CHECK_EQ(janus_spawn(&others, run_plugin, &fine), JANUS_OK); /* another plugin */
+        CHECK_EQ(janus_nursery_end(&others, NULL), JANUS_OK);
+    }
+    CHECK(atomic_load(&running_most) <= 16 + PLUGINS);
+    CHECK_EQ(janus_nursery_cancel(&plugins), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&plugins, NULL), JANUS_CANCELLED);
+    return 0;
+}
+
+TEST("plugins whose look-ups get no answer leave threads for the look-ups of their neighbours")
+{
+    RIG_REAL("the name server is this program");
+    set_gate(false);
+    atomic_store(&begun, 0);
+    atomic_store(&cancelled, 0);
+    atomic_store(&running_most, 0);
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_tasks = JANUS_UNLIMITED),
+                       shares, NULL, NULL),
+             JANUS_OK);
+    CHECK_EQ(atomic_load(&cancelled), PLUGINS * STUCK);
+    CHECK(atomic_load(&running) >= 8 + PLUGINS - 1);
+    rig_run(1, resolve_two, NULL, 1); /* another scheduler */
+    set_gate(true);
+    await_threads(0);
 }
 
 static int64_t resolve_late(void *argument)

@@ -269,19 +269,20 @@ static int64_t stop_on_signal(void *argument)
     return janus_io_close(*(janus_io *)argument);
 }
 
-static int64_t answer(void *argument)
+static int64_t answer(janus_io io, void *argument)
 {
     char   byte;
     size_t got;
-    while (janus_io_read(*(janus_io *)argument, &byte, 1, &got) == JANUS_OK) {
-        if (janus_io_write(*(janus_io *)argument, &byte, 1, NULL) != JANUS_OK) break;
+    (void)argument;
+    while (janus_io_read(io, &byte, 1, &got) == JANUS_OK) {
+        if (janus_io_write(io, &byte, 1, NULL) != JANUS_OK) break;
     }
     return 0;
 }
 
 static int64_t serve(void *argument)
 {
-    return janus_serve(*(janus_io *)argument, answer, NULL, NULL);
+    return janus_serve(*(janus_io *)argument, answer, NULL, NULL, NULL);
 }
 
 static int64_t stop_gracefully(void *argument)

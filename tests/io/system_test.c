@@ -343,3 +343,73 @@ TEST("a program without I/O has no set")
     rig_run(2, no_descriptors, &inside, 1);
     CHECK_EQ(inside, before);
 }
+
+/* As many handles as may live. */
+
+static int64_t answer(janus_io io, void *argument)
+{
+    char   byte;
+    size_t got;
+    (void)argument;
+    while (janus_io_read(io, &byte, 1, &got) == JANUS_OK) {
+        if (janus_io_write(io, &byte, 1, NULL) != JANUS_OK) break;
+    }
+    return 0;
+}
+
+static int64_t serve_few(void *argument)
+{
+    return janus_serve(*(janus_io *)argument, answer, NULL, NULL, NULL);
+}
+
+static void ask(int fd, char byte)
+{
+    char got = 0;
+    CHECK_EQ(send(fd, &byte, 1, 0), 1);
+    CHECK_EQ(recv(fd, &got, 1, 0), 1);
+    CHECK_EQ(got, byte);
+}
+
+static void *visit_all(void *argument)
+{
+    enum { VISITORS = 8 };
+    const janus_address *at = argument;
+    int                  fds[VISITORS];
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < VISITORS; i++) fds[i] = raw_connect(at);
+        for (int i = 0; i < VISITORS; i++) { /* some of them wait in the backlog */
+            ask(fds[i], 'a');
+            close(fds[i]);
+        }
+    }
+    return NULL;
+}
+
+static int64_t serve_many(void *argument)
+{
+    janus_address at;
+    janus_io      listener = wire_listen(&at);
+    janus_status  status;
+    pthread_t     thread;
+    (void)argument;
+    CHECK_EQ(pthread_create(&thread, NULL, visit_all, &at), 0);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, serve_few, &listener), JANUS_OK);
+        while (pthread_tryjoin_np(thread, NULL) != 0) JANUS_IGNORE(janus_sleep(rig_ms));
+        CHECK_EQ(janus_io_close(listener), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    return 0;
+}
+
+TEST("a server with as many connections as handles may live goes on when one ends")
+{
+    RIG_REAL("the clients use the system's calls");
+    for (uint32_t workers = 1; workers <= 2; workers++) {
+        janus_scheduler *scheduler =
+            rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_handles = 3));
+        rig_do(scheduler, serve_many, NULL);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+    }
+}

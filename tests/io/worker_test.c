@@ -231,6 +231,52 @@ static int64_t replaced(void *argument)
     return 0;
 }
 
+/* The threads of all workers die, as JRT_FAULT_DEATH does it, while their sets have members. */
+static int64_t all_die(void *argument)
+{
+    (void)argument;
+    static struct busy   busy;
+    static struct reader readers[PAIRS];
+    janus_nursery        n, others;
+    janus_scheduler     *scheduler = jrt_worker_self()->scheduler;
+    memset(&busy, 0, sizeof busy);
+    for (int i = 0; i < PAIRS; i++) wire_pair(busy.ends[i]);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < PAIRS; i++) {
+        readers[i] = (struct reader){&busy, i};
+        CHECK_EQ(janus_spawn(&n, wait_for_byte, &readers[i]), JANUS_OK);
+    }
+    for (int i = 0; i < PAIRS; i++) wire_await_waiter(busy.ends[i][1], JANUS_IO_READ);
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        struct jrt_poller *poller = jrt_poll_of(&scheduler->workers[i]);
+        CHECK(poller != NULL && atomic_load(&poller->members) > 0);
+        atomic_store(&scheduler->workers[i].doomed, true); /* it ends before its next pick */
+    }
+    CHECK_EQ(janus_nursery_open(&others, NULL), JANUS_OK);
+    for (int i = 0; i < 100; i++) CHECK_EQ(janus_spawn(&others, nothing, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&others, NULL), JANUS_OK);
+    CHECK_EQ(send_all(&busy), 0);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(atomic_load(&busy.got), PAIRS);
+    uint32_t doomed = 0;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        doomed += atomic_load(&scheduler->workers[i].doomed);
+    }
+    CHECK(doomed < scheduler->worker_count); /* some have died, and were replaced */
+    for (int i = 0; i < PAIRS; i++) wire_close(busy.ends[i]);
+    return 0;
+}
+
+TEST("reads that wait in sets go on when the threads of all workers have died")
+{
+    RIG_REAL("threads that end");
+    if (JRT_TSAN) SKIP("ThreadSanitizer does not know fibers of a thread that has ended");
+    freopen("/dev/null", "w", stderr); /* the library reports each thread */
+    rig_run(1, all_die, NULL, 20);
+    rig_run(2, all_die, NULL, 20);
+    rig_run(8, all_die, NULL, 20);
+}
+
 TEST("reads that wait in the set of a worker go on when its thread was replaced")
 {
     RIG_REAL("threads that end");

@@ -110,10 +110,11 @@ static void no_descriptor(void *argument)
     default: break;
     }
     int listener = listen_at(at), client = dial(at, -EINPROGRESS);
+    if (wire->skip == 0) CHECK_EQ(net()->set_open(&set), -EMFILE);
     CHECK_EQ(net()->set_open(&set), 0);
     CHECK_EQ(net()->set_add(&set, listener, 1), 0);
     CHECK_EQ(look_forward(&set, 1), JRT_NET_READ);
-    CHECK_EQ(net()->accept(listener, NULL), -EMFILE);
+    if (wire->fault != 0) CHECK_EQ(net()->accept(listener, NULL), -EMFILE);
     CHECK_EQ(look(&set, 1), 0); /* K13: no edge */
     int server = net()->accept(listener, NULL);
     CHECK(server >= 0); /* it was still there */
@@ -125,7 +126,7 @@ static void no_descriptor(void *argument)
 
 TEST("a fault takes all descriptors, and a connection that cannot be accepted stays in the queue")
 {
-    for (uint32_t skip = 0; skip < 3; skip++) {
+    for (uint32_t skip = 0; skip < 4; skip++) {
         struct wire wire = {.fault = JRT_FAULT_DESCRIPTOR, .skip = skip};
         wire_run_well(&wire, no_descriptor);
         CHECK_EQ(wire.fault, 0);

@@ -36,11 +36,11 @@ static bool is_trouble(janus_status status)
            status == JANUS_CANCELLED;
 }
 
-static int64_t serve(void *argument)
+static int64_t serve(janus_io io, void *argument)
 {
-    janus_io io = *(janus_io *)argument;
-    char     bytes[16];
-    size_t   got;
+    char   bytes[16];
+    size_t got;
+    (void)argument;
     for (;;) {
         janus_status status = janus_io_read(io, bytes, sizeof bytes, &got);
         if (status == JANUS_OK) status = janus_io_write(io, bytes, got, NULL);
@@ -53,7 +53,7 @@ static int64_t serve(void *argument)
 static int64_t run_server(void *argument)
 {
     struct town *town = argument;
-    janus_status status = janus_serve(town->listener, serve, NULL, NULL);
+    janus_status status = janus_serve(town->listener, serve, NULL, NULL, NULL);
     JANUS_EXPECT(status == JANUS_OK || status == JANUS_STALE); /* closed before it began */
     return 0;
 }
@@ -143,6 +143,15 @@ TEST("with faults of the network every call returns, and no byte is lost or chan
     explore((janus_explore_options){.faults = JANUS_FAULT_NETWORK,
                                     .faults_every = 10,
                                     .strategy = JANUS_STRATEGY_PCT},
+            NULL);
+}
+
+TEST("when threads of workers die, and are replaced or not, every client gets its bytes back")
+{
+    const uint32_t death = JANUS_FAULT_DEATH, alone = JANUS_FAULT_DEATH | JANUS_FAULT_THREAD;
+    explore((janus_explore_options){.faults = death, .faults_every = 10}, &(int){1});
+    explore((janus_explore_options){.faults = alone, .faults_every = 10}, &(int){1});
+    explore((janus_explore_options){.faults = death | JANUS_FAULT_NETWORK, .faults_every = 20},
             NULL);
 }
 

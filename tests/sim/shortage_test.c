@@ -29,7 +29,9 @@ static void run_entry(void *argument)
     struct town     *town = argument;
     janus_scheduler *scheduler;
     janus_nursery    root;
-    CHECK_EQ(janus_scheduler_create_with(JANUS_SCHEDULER_OPTIONS(.worker_count = 2), &scheduler),
+    CHECK_EQ(janus_scheduler_create_with(
+                 JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .profile = JANUS_PROFILE_CLUSTER),
+                 &scheduler),
              JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);
     CHECK_EQ(janus_nursery_open_in(scheduler, &root, NULL), JANUS_OK);
@@ -139,6 +141,67 @@ static int64_t freed(void *argument)
 }
 
 TEST("closing another handle wakes an accept that waits for a descriptor at once") { run(freed); }
+
+static int64_t first_wait(void *argument)
+{
+    struct town  *town = argument;
+    janus_address at = loopback(80);
+    CHECK_EQ(janus_listen(&at, NULL, &town->listener), JANUS_OK);
+    short_of_descriptors = true; /* no worker has a set yet */
+    CHECK_EQ(janus_nursery_open(&town->acceptors, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&town->acceptors, accept_one_more, town), JANUS_OK);
+    CHECK_EQ(janus_sleep(510 * ms), JANUS_OK);
+    short_of_descriptors = false;
+    CHECK_EQ(janus_connect(&at, NULL, &town->client), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&town->acceptors, NULL), JANUS_OK);
+    CHECK_EQ(town->told, JANUS_OK);
+    return 0;
+}
+
+TEST("an accept waits, too, if there is no descriptor to wait with") { run(first_wait); }
+
+/* The backend EVENTED promises a set. */
+
+static janus_status open_evented(janus_nursery *n)
+{
+    return janus_nursery_open(
+        n, JANUS_NURSERY_OPTIONS(.backend = JANUS_BACKEND_SET(JANUS_BACKEND_EVENTED)));
+}
+
+static int64_t read_byte(void *argument)
+{
+    char   byte;
+    size_t got;
+    return janus_io_read(*(janus_io *)argument, &byte, 1, &got);
+}
+
+static int64_t evented(void *argument)
+{
+    janus_nursery n;
+    janus_io      pairs[2][2];
+    (void)argument;
+    CHECK_EQ(janus_io_pair(NULL, pairs[0]), JANUS_OK);
+    CHECK_EQ(janus_io_pair(NULL, pairs[1]), JANUS_OK);
+    short_of_descriptors = true;
+    CHECK_EQ(open_evented(&n), JANUS_UNAVAILABLE);
+    short_of_descriptors = false;
+    CHECK_EQ(open_evented(&n), JANUS_OK);
+    short_of_descriptors = true; /* the set of one worker serves both */
+    CHECK_EQ(janus_spawn(&n, read_byte, &pairs[0][1]), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, read_byte, &pairs[1][1]), JANUS_OK);
+    CHECK_EQ(janus_sleep(ms), JANUS_OK);
+    CHECK_EQ(janus_io_write(pairs[0][0], "x", 1, NULL), JANUS_OK);
+    CHECK_EQ(janus_io_write(pairs[1][0], "x", 1, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(open_evented(&n), JANUS_OK); /* it is still there */
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a nursery with the backend EVENTED is not opened without a set, and keeps its promise")
+{
+    run(evented);
+}
 
 static int64_t alone(void *argument)
 {

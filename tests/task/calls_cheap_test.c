@@ -26,7 +26,6 @@ struct things {
     janus_waitpoint   point;
     janus_async       call;
     janus_scheduler  *scheduler;
-    janus_address     address;
     volatile size_t   sink;
 };
 
@@ -65,9 +64,6 @@ CALL(self, t->sink = janus_in_task(); t->sink = (size_t)janus_task_current();
      t->sink = janus_task_is_finished(JANUS_TASK_STATE_COMPLETED);
      t->sink = (size_t)janus_task_local(); t->sink = janus_yield_interval();
      t->sink = (size_t)janus_fiber_current())
-CALL(address_parse, janus_address at; t->sink = (size_t)janus_address_parse("127.0.0.1:80", &at))
-CALL(address_text, char text[JANUS_ADDRESS_TEXT_BYTES];
-     t->sink = (size_t)janus_address_text(&t->address, text, sizeof text))
 CALL(now, t->sink = janus_now_ns())
 CALL(point, janus_point())
 CALL(batch_begin, janus_batch batch = janus_batch_begin(); t->sink = batch.interval)
@@ -108,8 +104,6 @@ static const struct repeat_call calls[] = {
     ROW(budgets),
     ROW(self),
     ROW(now),
-    ROW(address_parse),
-    ROW(address_text),
     ROW(point),
     ROW(batch_begin),
     ROW(scheduler_reads),
@@ -131,7 +125,6 @@ static void open_things(struct things *things)
 {
     static const janus_cap_limits limits = {.spawn = {.max_tasks = 1}};
     things->scheduler = janus_scheduler_current();
-    CHECK_EQ(janus_address_parse("127.0.0.1:80", &things->address), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&things->nursery, NULL), JANUS_OK);
     CHECK_EQ(janus_token_create(&things->token), JANUS_OK);
     CHECK_EQ(janus_fiber_pool_create(NULL, &things->pool), JANUS_OK);

@@ -20,7 +20,10 @@ static const char *const      sleeper[] = {"sleep", "100000", NULL};
 static const char *const      trivial[] = {"true", NULL};
 static const janus_io_options plain = {.struct_bytes = sizeof plain};
 
-static int64_t serve_nobody(void *argument) { return argument == NULL ? -1 : 0; }
+static int64_t serve_nobody(janus_io io, void *argument)
+{
+    return argument == NULL ? (int64_t)io.opaque[0] : 0;
+}
 
 /* Bytes. */
 CALL(io_write_read, size_t got; (void)!janus_io_write(t->pair[0], "x", 1, NULL);
@@ -66,7 +69,7 @@ CALL(
                                           janus_accept(t->listener, &ends[1], NULL) == JANUS_OK) {
         janus_io_close(ends[0]), janus_io_close(ends[1]);
     })
-CALL(serve_refused, (void)!janus_serve(t->pair[0], serve_nobody, NULL, NULL))
+CALL(serve_refused, (void)!janus_serve(t->pair[0], serve_nobody, NULL, NULL, NULL))
 CALL(resolve_number, size_t count; janus_address out;
      (void)!janus_resolve("127.0.0.1", "80", &out, 1, &count))
 CALL(connect_name_refused, janus_io made; (void)!janus_connect_name("127.0.0.1", "1", NULL, &made))
@@ -75,6 +78,12 @@ CALL(datagrams, janus_io made; if (janus_datagram_open(NULL, JANUS_FAMILY_IPV4, 
 CALL(datagram_send_receive, size_t got;
      if (janus_datagram_send(t->datagram, "x", 1, &t->datagram_at) ==
          JANUS_OK)(void) !janus_datagram_receive(t->datagram, t->bytes, 1, &got, NULL, NULL))
+CALL(address_parse, janus_address at; (void)!janus_address_parse("[fe80::1%nowhere]:80", &at))
+CALL(address_text, char text[JANUS_ADDRESS_TEXT_BYTES]; (void)
+         janus_address_text(&(janus_address){.family = JANUS_FAMILY_IPV6,
+                                             .count = 16,
+                                             .bytes = {32, 1, 13, 184, 18, 52, 86, 120, 154, 188}},
+                            text, sizeof text))
 CALL(io_addresses, janus_address out; (void)!janus_io_local(t->listener, &out);
      (void)!janus_io_peer(t->pair[0], &out))
 CALL(io_credentials, janus_credentials who; (void)!janus_io_credentials(t->pair[0], &who))
@@ -146,6 +155,8 @@ static const struct repeat_call calls[] = {
     ROW(connect_name_refused),
     ROW(datagrams),
     ROW(datagram_send_receive),
+    ROW(address_parse),
+    ROW(address_text),
     ROW(io_addresses),
     ROW(io_credentials),
     ROW(io_pass),

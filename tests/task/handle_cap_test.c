@@ -392,6 +392,9 @@ static int64_t revoke_while_open(void *argument)
     CHECK_EQ(janus_cap_revoke(cap, cap), JANUS_OK);
     CHECK_EQ(wharf_connect(NULL), JANUS_CAP_REVOKED);
     CHECK(wharf_said("Handles that exist go on"));
+    struct jrt_handle_ask ask = {.name = "a.txt"};
+    CHECK_EQ(wharf_open(JANUS_CAP_KIND_NET, 0, &ask, false, NULL), JANUS_CAP_REVOKED);
+    CHECK(wharf_said("the capability was revoked: a.txt ("));
     CHECK_EQ(wharf_open(JANUS_CAP_KIND_NET, 0, NULL, false, NULL), JANUS_CAP_REVOKED); /* accept */
     CHECK(berth->open);
     CHECK(wharf_close(berth));

@@ -341,3 +341,63 @@ static int64_t hold_much(void *argument)
 }
 
 TEST("defers have a limit, and alignment is paid for") { run(2, hold_much); }
+
+/* A pool whose supervisor is not asked. */
+
+static int64_t needs_more(void *argument)
+{
+    for (int i = 0; i < 25; i++) {
+        if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
+    }
+    return count_me(argument);
+}
+
+static void spawn_ten(janus_nursery *n, void *done)
+{
+    const janus_budget ten = janus_price_loop(10);
+    CHECK_EQ(janus_spawn_with(n, needs_more, done, JANUS_SPAWN_OPTIONS(.budget = &ten), NULL),
+             JANUS_OK);
+}
+
+static int64_t draw_unasked(void *argument)
+{
+    janus_nursery        n;
+    janus_nursery_result result;
+    atomic_int          *done = argument;
+    janus_nursery        inner;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO)),
+             JANUS_CAP_WIDENS);
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_END)),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO)),
+             JANUS_OK);
+    spawn_ten(&inner, done);
+    CHECK_EQ(janus_nursery_end(&inner, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
+    spawn_ten(&n, done);
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
+    return 0;
+}
+
+static int64_t supervise_drawers(void *argument)
+{
+    janus_budget  pool = janus_budget_of(10000, 1 << 16, 9, 0, 0), some = {1000, 1 << 14, 4, 0, 0};
+    atomic_int    done = 0;
+    janus_nursery n;
+    (void)argument;
+    CHECK_EQ(
+        janus_nursery_open(
+            &n, JANUS_NURSERY_OPTIONS(.budget = &pool, .exhaustion = JANUS_EXHAUSTION_SUPERVISE)),
+        JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, draw_unasked, &done, JANUS_SPAWN_OPTIONS(.budget = &some), NULL),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_EQ(done, 0);
+    return 0;
+}
+
+TEST("in a supervised pool a nursery with END draws nothing, because nobody would be asked")
+{
+    rig_all(supervise_drawers, NULL, 3);
+}

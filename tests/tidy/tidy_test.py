@@ -252,6 +252,21 @@ class Words(Tidy):
                          "tests/a.c:2: a test must not sleep: wait for what it waits for")
         self.clean({"tests/a.c": "/* sleep(1) would hide it */\n", "bench/b.c": "sleep(1);\n"})
 
+    def test_an_example_fails_with_numbers_of_its_own(self):
+        what = "-1 to -99 are statuses: return a number below -99"
+        for code in ("return -1;", "return -99;", " *     if (a != b) return -7;"):
+            with self.subTest(code):
+                self.one({"examples/a.c": f"{code}\n"}, f"examples/a.c:2: {what}")
+        self.clean({"examples/a.c": "return -100;\n", "tests/a.c": "return -1;\n"})
+
+    def test_a_public_call_for_io_is_told(self):
+        head = "janus_status janus_a(void)\n{\n"
+        rooms = {"src/rooms.txt": "# SPDX-License-Identifier: MIT\nio\n"}
+        self.one({**rooms, "src/io/a.c": f"{head}    return JANUS_INVALID;\n}}\n"},
+                 "src/io/a.c:4: a public call for I/O returns through jrt_io_told")
+        self.clean({**rooms, "src/io/a.c": f"{head}    return jrt_io_told(b);\n}}\n"
+                    "static int c(void)\n{\n    return d;\n}\n"})
+
     def test_a_room_asks_the_seam_for_memory(self):
         for call in ("malloc(1)", "calloc (1, 1)", "strdup(t)", "aligned_alloc(8, 8)"):
             with self.subTest(call):
