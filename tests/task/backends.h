@@ -129,8 +129,12 @@ static inline void backend_run(uint32_t workers, janus_entry *entry, void *argum
 static inline bool backend_threads_become(int count)
 {
     uint64_t limit = janus_now_ns() + rig_patience;
-    while (backend_threads() != count && janus_now_ns() < limit) JANUS_IGNORE(janus_yield());
-    return backend_threads() == count;
+    /* One look decides: a list of threads that is read while threads end may lack some. */
+    while (backend_threads() != count) {
+        if (janus_now_ns() >= limit) return false;
+        JANUS_IGNORE(janus_yield());
+    }
+    return true;
 }
 
 /* Not pthread_self, which compilers call only once. */
