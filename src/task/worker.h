@@ -124,8 +124,9 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint64_t               oldest_since_ns; /* since when */
     uint64_t               lone_before; /* on the other shelf, + 1, at the last look for others */
     uint32_t               searches, looks; /* for work, of picks; so far */
+    uint32_t               lone_yields;     /* while no other task was here; so far */
     uint32_t               watched;         /* index of a worker, for rescue in queue.c */
-    uint64_t               watched_oldest;  /* its oldest task, + 1; 0: not seen yet */
+    uint64_t               watched_mark;    /* of what waits there; 0: not seen yet */
     uint32_t               stolen;          /* new tasks that it stole; 0: none */
     uint64_t               stolen_ns;       /* when it stole them */
     uint32_t               short_steals;    /* in a row, not worth it, [idle-doze] */

@@ -90,8 +90,8 @@ janus_status jrt_give_way_to(struct jrt_worker *worker, struct jrt_task *task,
     }
     /* A worker whose task only yields is neither searching nor asleep: now and then it looks
      * around. */
-    if (next == NULL && !worker->alone && worker->tick % STEAL_EVERY == 0) {
-        next = jrt_steal(worker, worker->tick % RAID_EVERY == 0);
+    if (next == NULL && !worker->alone && ++worker->lone_yields % STEAL_EVERY == 0) {
+        next = jrt_steal(worker, worker->lone_yields % RAID_EVERY == 0);
     }
     if (next == NULL) return JANUS_OK;
     if (jrt_unlikely(!jrt_worker_can_leave(worker))) {

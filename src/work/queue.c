@@ -479,27 +479,49 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
     if (count > 0) jrt_idle_notify(worker->scheduler);
 }
 
+/* Stands for the tasks that wait at a worker and for their places; 0: none wait. Two looks see the
+ * same number if nobody queued or took a task in between. */
+static uint64_t waiting_mark(const struct jrt_worker *worker)
+{
+    const struct jrt_shelf *shelves[] = {&worker->again_shelf, &worker->fresh_shelf};
+    const uint64_t          prime = UINT64_C(1099511628211);
+    uint64_t                mark = 0, count = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        count += jrt_shelf_size(shelves[i]);
+        mark = mark * prime + jrt_load_relaxed(&shelves[i]->oldest); /* relaxed, both: hints. */
+        mark = mark * prime + jrt_load_relaxed(&shelves[i]->newest);
+    }
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        count += jrt_deque_size(&worker->again[lane]) + jrt_deque_size(&worker->fresh[lane]);
+        mark =
+            mark * prime + jrt_load_relaxed(&worker->again[lane].top); /* relaxed, both: hints. */
+        mark = mark * prime + jrt_load_relaxed(&worker->fresh[lane].top);
+    }
+    return count != 0 ? mark | 1u : 0;
+}
+
 /*
- * A worker that computes without a call keeps the tasks on its shelf. Idle workers raid it, but a
- * worker that always has some short task never idles. So after every RESCUE_EVERY looks a worker
- * looks at the shelf of another, in turn. If the oldest task there is still the one it saw last
- * time, it takes half of them.
+ * A worker that computes without a call keeps the tasks that wait at it. Idle workers raid it, but
+ * a worker that always has some short task never idles. So after every RESCUE_EVERY looks a worker
+ * looks at another, in turn. If nothing has moved there since the last look, it takes some of the
+ * tasks.
  */
 static void rescue(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     if (worker->alone || !scheduler->stealing || worker->seat != NULL) return;
     struct jrt_worker *other = &scheduler->workers[worker->watched % scheduler->worker_count];
-    uint64_t           size = jrt_shelf_size(&other->again_shelf);
-    uint64_t           oldest = jrt_load_relaxed(&other->again_shelf.oldest); /* relaxed: a hint. */
-    if (size > 0 && other != worker && oldest + 1 == worker->watched_oldest) {
-        pull(worker, other, (size_t)(size + 1) / 2);
-        size = 0;
+    uint64_t           mark = other != worker ? waiting_mark(other) : 0;
+    if (mark != 0 && mark != worker->watched_mark) {
+        worker->watched_mark = mark;
+        return;
     }
-    worker->watched_oldest = oldest + 1;
-    if (size > 0 && other != worker) return;
+    if (mark != 0) {
+        struct jrt_task *task = steal_from(worker, other, true);
+        if (task != NULL) jrt_submit_again(worker, task);
+    }
     worker->watched++;
-    worker->watched_oldest = 0;
+    worker->watched_mark = 0;
 }
 
 void jrt_balance(struct jrt_worker *worker)

@@ -443,3 +443,86 @@ TEST("a LOW task is not starved by an endless supply of HIGH ones")
     CHECK(flood.low_ran);
     CHECK(flood.high_count < 200);
 }
+
+/* A task that computes keeps its worker. Its child waits there, and only the other worker, whose
+ * tasks all yield, can run it. */
+struct held {
+    int            yielders;
+    bool           timer; /* one is set, for later */
+    janus_priority priority;
+    atomic_int     ran, begun;
+    atomic_long    yields;
+};
+
+static bool held_too_long(struct held *held) { return atomic_load(&held->yields) > 5000000; }
+
+static int64_t run_held(void *argument)
+{
+    atomic_store(&((struct held *)argument)->ran, 1);
+    return 0;
+}
+
+static int64_t yield_beside(void *argument)
+{
+    struct held *held = argument;
+    while (!atomic_load(&held->ran) && !held_too_long(held)) {
+        JANUS_IGNORE(janus_yield());
+        if (atomic_load(&held->begun)) atomic_fetch_add(&held->yields, 1);
+    }
+    return 0;
+}
+
+static int64_t compute_above(void *argument)
+{
+    struct held  *held = argument;
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(
+        janus_spawn_with(&n, run_held, held, JANUS_SPAWN_OPTIONS(.priority = held->priority), NULL),
+        JANUS_OK);
+    atomic_store(&held->begun, 1);
+    while (!atomic_load(&held->ran) && !held_too_long(held)) rig_spin();
+    CHECK(!held_too_long(held));
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+static int64_t sleep_long(void *argument)
+{
+    (void)argument;
+    return janus_sleep(UINT64_C(3600) * JANUS_SECONDS);
+}
+
+static int64_t hold_child(void *argument)
+{
+    struct held   held = *(const struct held *)argument;
+    janus_nursery n, sleeper;
+    CHECK_EQ(janus_nursery_open(&sleeper, NULL), JANUS_OK);
+    if (held.timer) CHECK_EQ(janus_spawn(&sleeper, sleep_long, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 1; i < held.yielders; i++) {
+        CHECK_EQ(janus_spawn(&n, yield_beside, &held), JANUS_OK);
+    }
+    for (int i = 0; i < 50; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, compute_above, &held), JANUS_OK);
+    CHECK_EQ(yield_beside(&held), 0);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    if (held.timer) CHECK_EQ(janus_nursery_cancel(&sleeper), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&sleeper, NULL), held.timer ? JANUS_CANCELLED : JANUS_OK);
+    return 0;
+}
+
+TEST("the child of a task that computes is not starved by another worker's lone yielding task")
+{
+    rig_run(2, hold_child, &(struct held){.yielders = 1}, 20);
+    rig_run(2, hold_child, &(struct held){.yielders = 1, .timer = true}, 20);
+}
+
+TEST("the child of a task that computes is not starved by another worker's yielding tasks")
+{
+    for (int yielders = 2; yielders < 5; yielders++) {
+        rig_run(2, hold_child, &(struct held){.yielders = yielders}, 5);
+    }
+    rig_run(2, hold_child, &(struct held){.yielders = 4, .timer = true}, 5);
+    rig_run(2, hold_child, &(struct held){.yielders = 4, .priority = JANUS_PRIORITY_LOW}, 5);
+}
