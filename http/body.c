@@ -78,7 +78,7 @@ static janus_status receive(struct janus_http *http, void *to, size_t max, size_
         *got = http->end - before;
     } else {
         do {
-            status = janus_io_read(http->io, to, max, got);
+            status = jrt_wire_read(http->wire, http->io, to, max, got);
         } while (status == JANUS_DEADLINE && janus_now_ns() < http->read_deadline &&
                  janus_io_set_deadline(http->io, JANUS_IO_READ, http->read_deadline) == JANUS_OK);
     }

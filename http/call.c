@@ -95,21 +95,29 @@ static janus_status put_head(struct jrt_http_out *out, struct jrt_client_request
     return status == JANUS_OK ? jrt_http_put_end(out) : status;
 }
 
-/* Sends a part of a body: as it is, or as a chunk. */
-static janus_status send_part(janus_io io, const char *part, size_t bytes, bool chunked)
+static janus_status send_pieces(const struct jrt_client_line *line, const janus_io_piece *pieces,
+                                uint32_t count)
 {
-    char           line[JRT_HTTP_CHUNK_HEAD_BYTES];
+    size_t done = 0;
+    return jrt_wire_write(line->wire, line->io, pieces, count, &done);
+}
+
+/* Sends a part of a body: as it is, or as a chunk. */
+static janus_status send_part(const struct jrt_client_line *line, const char *part, size_t bytes,
+                              bool chunked)
+{
+    char           size[JRT_HTTP_CHUNK_HEAD_BYTES];
     janus_io_piece pieces[3];
-    if (!chunked) return janus_io_write(io, part, bytes, NULL);
-    pieces[0] = (janus_io_piece){line, jrt_http_chunk_head(line, bytes)};
     pieces[1] = (janus_io_piece){(void *)(uintptr_t)part, bytes};
+    if (!chunked) return send_pieces(line, pieces + 1, 1);
+    pieces[0] = (janus_io_piece){size, jrt_http_chunk_head(size, bytes)};
     pieces[2] = (janus_io_piece){(void *)(uintptr_t)JRT_HTTP_CHUNK_END, 2};
-    return janus_io_writev(io, pieces, 3, NULL);
+    return send_pieces(line, pieces, 3);
 }
 
 /* Sends what the source gives. *gave_up: an error of the source, not of the connection. */
-static janus_status send_source(janus_io io, const janus_http_call_options *options, char *part,
-                                bool *gave_up)
+static janus_status send_source(const struct jrt_client_line  *line,
+                                const janus_http_call_options *options, char *part, bool *gave_up)
 {
     bool     chunked = options->length == JANUS_HTTP_UNKNOWN;
     uint64_t left = options->length;
@@ -123,30 +131,30 @@ static janus_status send_source(janus_io io, const janus_http_call_options *opti
         if (!chunked && got > left) return JANUS_FULL;
         *gave_up = false;
         if (!chunked) left -= got;
-        status = send_part(io, part, got, chunked);
+        status = send_part(line, part, got, chunked);
         if (status != JANUS_OK) return status;
     }
     if (!chunked && left > 0) return JANUS_FULL;
     *gave_up = false;
-    return chunked ? janus_io_write(io, JRT_HTTP_LAST_CHUNK "\r\n", 5, NULL) : JANUS_OK;
+    return chunked ? send_part(line, JRT_HTTP_LAST_CHUNK "\r\n", 5, false) : JANUS_OK;
 }
 
 static janus_status send_request(janus_http_reply *reply, const struct jrt_client_request *request,
                                  size_t head_bytes, bool *gave_up)
 {
     const janus_http_call_options *options = &request->options;
-    janus_io                       io = reply->line->io;
+    const struct jrt_client_line  *line = reply->line;
     *gave_up = false;
     if (options->source == NULL) {
         const janus_io_piece pieces[] = {{reply->in, head_bytes},
                                          {(void *)(uintptr_t)options->body, options->body_bytes}};
-        return janus_io_writev(io, pieces, options->body_bytes > 0 ? 2 : 1, NULL);
+        return send_pieces(line, pieces, options->body_bytes > 0 ? 2 : 1);
     }
     char        *part = NULL;
     janus_status status = jrt_http_alloc(PART_BYTES, (void **)&part);
     *gave_up = status != JANUS_OK;
-    if (status == JANUS_OK) status = janus_io_write(io, reply->in, head_bytes, NULL);
-    if (status == JANUS_OK) status = send_source(io, options, part, gave_up);
+    if (status == JANUS_OK) status = send_part(line, reply->in, head_bytes, false);
+    if (status == JANUS_OK) status = send_source(line, options, part, gave_up);
     janus_free(part);
     return status;
 }
@@ -186,7 +194,8 @@ static janus_status read_head(janus_http_reply *reply, struct jrt_client_request
         }
         size_t room = reply->client->in_bytes - reply->end;
         if (room == 0) return wrong(request, "the head of the answer is too long");
-        status = janus_io_read(reply->line->io, reply->in + reply->end, room, &got);
+        status =
+            jrt_wire_read(reply->line->wire, reply->line->io, reply->in + reply->end, room, &got);
         if (status == JANUS_CLOSED) return JANUS_RESET;
         if (status != JANUS_OK) return status;
         reply->end += got;
@@ -194,7 +203,7 @@ static janus_status read_head(janus_http_reply *reply, struct jrt_client_request
 }
 
 /* Makes sure that the line has a connection on which nothing has come yet. */
-static janus_status prepare(janus_http_reply *reply, uint64_t deadline, bool fresh)
+static janus_status prepare(janus_http_reply *reply, struct jrt_client_request *request, bool fresh)
 {
     struct jrt_client_line *line = reply->line;
     janus_status            status = JANUS_OK;
@@ -203,11 +212,12 @@ static janus_status prepare(janus_http_reply *reply, uint64_t deadline, bool fre
         size_t got = 0;
         /* A server that has closed, or that speaks unasked, cannot be asked. */
         JANUS_IGNORE(janus_io_set_deadline(line->io, JANUS_IO_BOTH, JANUS_IO_NEVER));
-        fresh = janus_io_try_read(line->io, &byte, 1, &got) != JANUS_WOULD_WAIT;
+        fresh = jrt_wire_try_read(line->wire, line->io, &byte, 1, &got) != JANUS_WOULD_WAIT;
     }
-    if (fresh || !line->used) status = jrt_client_open(reply->client, line, deadline);
+    if (fresh || !line->used)
+        status = jrt_client_open(reply->client, line, request->deadline, &request->why);
     if (status != JANUS_OK) return status;
-    JANUS_IGNORE(janus_io_set_deadline(line->io, JANUS_IO_BOTH, deadline));
+    JANUS_IGNORE(janus_io_set_deadline(line->io, JANUS_IO_BOTH, request->deadline));
     return JANUS_OK;
 }
 
@@ -278,14 +288,14 @@ janus_status jrt_client_call(janus_http_client *client, struct jrt_client_reques
         janus_free(reply);
         return status;
     }
-    status = prepare(reply, request->deadline, false);
+    status = prepare(reply, request, false);
     bool kept = reply->line->used;
     if (status == JANUS_OK) {
         status = exchange(reply, request, head_bytes);
         bool lost = status == JANUS_RESET && reply->end == 0;
         if (lost && kept && is_repeatable(request)) {
             jrt_client_count(client, &client->repeats);
-            status = prepare(reply, request->deadline, true);
+            status = prepare(reply, request, true);
             if (status == JANUS_OK) status = exchange(reply, request, head_bytes);
         }
     }
@@ -316,7 +326,12 @@ janus_status jrt_client_request_init(janus_http_client *client, const char *meth
         uint64_t now = janus_now_ns(), sum = now + client->options.call_ns;
         request->deadline = sum < now ? JANUS_IO_NEVER : sum;
     }
-    return jrt_http_url_read(url, scheme, &request->url, &request->why);
+    janus_status status = jrt_http_url_read(url, scheme, &request->url, &request->why);
+    if (status == JANUS_OK && request->url.secure && client->options.wire == NULL) {
+        request->why = "the client was made without options.wire, so it has no TLS";
+        return JANUS_UNAVAILABLE;
+    }
+    return status;
 }
 
 janus_status janus_http_call(janus_http_client *client, const char *method, const char *url,
@@ -332,8 +347,13 @@ janus_status janus_http_call(janus_http_client *client, const char *method, cons
     }
     *out = NULL;
     status = jrt_client_request_init(client, method, url, "http", &request);
-    if (status == JANUS_OK) status = jrt_client_call(client, &request, out);
-    if (request.options.out_why != NULL && status == JANUS_INVALID) {
+    if (status == JANUS_OK) {
+        request.why = NULL;
+        status = jrt_client_call(client, &request, out);
+    }
+    if (request.why == NULL) request.why = janus_status_text(status);
+    bool told = status == JANUS_INVALID || status == JANUS_DENIED || status == JANUS_UNAVAILABLE;
+    if (request.options.out_why != NULL && told) {
         *request.options.out_why = request.why;
     }
     return status;

@@ -20,6 +20,7 @@
 #include "http/chunk.h"
 #include "http/head.h"
 #include "http/url.h"
+#include "http/wire.h"
 #include "http/write.h"
 
 #include <janusrt/http_client.h>
@@ -46,6 +47,8 @@ struct jrt_client_line {
     struct jrt_client_line *next;
     struct jrt_client_user *user; /* NULL: idle. Only the user and the client's end touch `io` */
     janus_io                io;
+    janus_wire             *wire;     /* NULL: none. Only the user touches it */
+    bool                    secure;   /* it has a wire, or gets one */
     bool                    open;     /* `io` is a connection */
     bool                    opening;  /* the user alone writes `io`, which may name none */
     bool                    used;     /* it has served a call */
@@ -105,7 +108,7 @@ janus_status jrt_client_take(janus_http_client *client, struct jrt_client_user *
                              struct jrt_client_line **out);
 /* Opens the connection of a place, anew if it is open. */
 janus_status jrt_client_open(janus_http_client *client, struct jrt_client_line *line,
-                             uint64_t deadline);
+                             uint64_t deadline, const char **why);
 /* Gives a connection back for the next call, or closes it. */
 void jrt_client_give(janus_http_client *client, struct jrt_client_line *line, bool keep);
 void jrt_client_count(janus_http_client *client, uint64_t *counter);

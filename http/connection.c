@@ -87,6 +87,7 @@ static void set_block(struct jrt_http_connection *c, struct janus_http *http)
 {
     http->connection = c;
     http->io = c->io;
+    http->wire = c->wire;
     http->read_deadline = 0; /* unknown */
     /* relaxed, all: nobody else sees the block yet. */
     atomic_store_explicit(&http->requests, c->requests, memory_order_relaxed);
@@ -160,13 +161,13 @@ static bool wait_cold(struct jrt_http_connection *c, uint64_t duration)
     read_until(c, jrt_http_after(now, duration));
     atomic_store(&c->idle, true);
     if (atomic_load(&c->server->stopping)) read_until(c, now + JRT_HTTP_STOP_NS);
-    janus_status status = janus_io_wait(c->io, JANUS_IO_READ);
+    janus_status status = jrt_wire_wait(c->wire, c->io);
     atomic_store(&c->idle, false);
     if (status != JANUS_DEADLINE || !atomic_load(&c->server->stopping)) return status == JANUS_OK;
     /* A request that came in time is answered, however late this task runs. */
     size_t got = 0;
     read_until(c, JANUS_IO_NEVER);
-    c->early = janus_io_try_read(c->io, &c->first, 1, &got) == JANUS_OK;
+    c->early = jrt_wire_try_read(c->wire, c->io, &c->first, 1, &got) == JANUS_OK;
     return c->early;
 }
 
@@ -307,8 +308,8 @@ static void leave(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
     size_t             got = 0, dropped = 0;
-    if (janus_io_shutdown(c->io, JANUS_IO_WRITE) != JANUS_OK) return;
-    read_until(c, janus_now_ns() + JRT_HTTP_LINGER_NS);
+    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_BOTH, janus_now_ns() + JRT_HTTP_LINGER_NS));
+    if (jrt_wire_end(c->wire, c->io) != JANUS_OK) return;
     while (dropped < JRT_HTTP_DRAIN_BYTES &&
            janus_io_read(c->io, http->in, c->server->in_bytes, &got) == JANUS_OK) {
         dropped += got;
@@ -323,7 +324,8 @@ void jrt_http_connection_run(struct jrt_http_server *server, janus_io io)
         JANUS_IGNORE(janus_io_close(io));
         return;
     }
-    do {
+    bool opened = jrt_http_shake(&c);
+    while (opened) {
         if (!wait_cold(&c, duration)) break;
         if (!take_block(&c)) break;
         do {
@@ -332,7 +334,9 @@ void jrt_http_connection_run(struct jrt_http_server *server, janus_io io)
         if (c.then == JRT_HTTP_THEN_LEAVE) leave(&c);
         give_block(&c);
         duration = server->options.idle_ns;
-    } while (c.then == JRT_HTTP_THEN_COLD);
+        if (c.then != JRT_HTTP_THEN_COLD) break;
+    }
     quit(&c);
+    jrt_http_unwire(&c);
     JANUS_IGNORE(janus_io_close(io));
 }

@@ -17,7 +17,7 @@ janus_status jrt_http_fill(struct janus_http *http)
     size_t       room = http->server->in_bytes - http->end, got = 0;
     janus_status status;
     for (;;) {
-        status = janus_io_read(http->io, http->in + http->end, room, &got);
+        status = jrt_wire_read(http->wire, http->io, http->in + http->end, room, &got);
         if (status == JANUS_OK) http->end += got;
         if (status != JANUS_DEADLINE || janus_now_ns() >= http->read_deadline) return status;
         /* The tick or the stop meant an idle connection. */
@@ -63,7 +63,8 @@ static bool read_first(struct janus_http *http)
     } else {
         jrt_http_read_until(http, JANUS_IO_NEVER);
     }
-    janus_status status = janus_io_read(http->io, http->in, http->server->in_bytes, &got);
+    janus_status status =
+        jrt_wire_read(http->wire, http->io, http->in, http->server->in_bytes, &got);
     /* relaxed: if the tick or the stop still sets a deadline, the reads that follow see it. */
     atomic_store_explicit(&http->idle, false, memory_order_relaxed);
     http->end = got;
@@ -73,7 +74,7 @@ static bool read_first(struct janus_http *http)
     if (!atomic_load(&http->server->stopping)) return then(http, JRT_HTTP_THEN_COLD);
     /* A request that came in time is answered, however late this task runs. */
     jrt_http_read_until(http, JANUS_IO_NEVER);
-    status = janus_io_try_read(http->io, http->in, http->server->in_bytes, &http->end);
+    status = jrt_wire_try_read(http->wire, http->io, http->in, http->server->in_bytes, &http->end);
     return status == JANUS_OK || then(http, JRT_HTTP_THEN_LEAVE);
 }
 

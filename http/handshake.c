@@ -163,8 +163,8 @@ janus_status janus_websocket_accept(janus_http *http, const janus_websocket_opti
     if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
     status = judge(http, options.any_origin, &key);
     if (status != JANUS_OK) return status;
-    status = jrt_websocket_make(&options, http->connection->io, true, http->in + http->body,
-                                http->end - http->body, &socket);
+    status = jrt_websocket_make(&options, http->connection->io, http->wire, true,
+                                http->in + http->body, http->end - http->body, &socket);
     if (status != JANUS_OK) return status;
     const char *protocol = choose_protocol(http, options.protocols);
     memcpy(socket->protocol, protocol, strlen(protocol) + 1);
@@ -242,8 +242,8 @@ static janus_status take_over(janus_http_reply *reply, const janus_websocket_opt
 {
     janus_websocket *socket = NULL;
     janus_status     status =
-        jrt_websocket_make(options, reply->line->io, false, reply->in + reply->body,
-                           reply->end - reply->body, &socket);
+        jrt_websocket_make(options, reply->line->io, reply->line->wire, false,
+                           reply->in + reply->body, reply->end - reply->body, &socket);
     if (status != JANUS_OK) return status;
     memcpy(socket->protocol, protocol, strlen(protocol) + 1);
     socket->reply = reply;

@@ -7,6 +7,7 @@
  */
 #include "http/client.h"
 
+#include <janusrt/memory.h>
 #include <stdlib.h>
 
 enum { HEAD_BYTES_MAX = 57344, FIELDS_MAX = 1024 };
@@ -22,11 +23,21 @@ static bool lock(janus_http_client *client)
 
 static void unlock(janus_http_client *client) { JANUS_IGNORE(janus_mutex_unlock(&client->mutex)); }
 
+/* Says farewell, if that needs no wait, and frees the wire. */
+static void drop_wire(struct jrt_client_line *line)
+{
+    if (line->wire == NULL) return;
+    if (line->open) JANUS_IGNORE(line->wire->maker->end(line->wire, false));
+    jrt_wire_destroy(line->wire);
+    line->wire = NULL;
+}
+
 /* Closes connections that are in no list any more. */
 static void bury(struct jrt_client_line *dead)
 {
     while (dead != NULL) {
         struct jrt_client_line *next = dead->next;
+        drop_wire(dead);
         if (dead->open || dead->opening) JANUS_IGNORE(janus_io_close(dead->io));
         free(dead);
         dead = next;
@@ -144,7 +155,8 @@ static void sweep(janus_http_client *client, uint64_t now, struct jrt_client_lin
 
 static bool is_for(const struct jrt_client_line *line, const struct jrt_http_url *url)
 {
-    return strcmp(line->host, url->host) == 0 && strcmp(line->port, url->port) == 0;
+    return strcmp(line->host, url->host) == 0 && strcmp(line->port, url->port) == 0 &&
+           line->secure == url->secure;
 }
 
 /* What the limits say. */
@@ -178,6 +190,7 @@ static struct jrt_client_line *add_line(janus_http_client *client, const struct 
     if (line == NULL) return NULL;
     memcpy(line->host, url->host, sizeof line->host);
     memcpy(line->port, url->port, sizeof line->port);
+    line->secure = url->secure;
     line->next = client->lines;
     client->lines = line;
     return line;
@@ -231,12 +244,27 @@ janus_status jrt_client_take(janus_http_client *client, struct jrt_client_user *
     return status;
 }
 
+/* Makes the wire of a fresh connection, and does its handshake. */
+static janus_status open_wire(janus_http_client *client, struct jrt_client_line *line,
+                              const char **why)
+{
+    const janus_wire_maker *maker = client->options.wire;
+    janus_memory_info       own = JANUS_MEMORY_INFO();
+    janus_status            status = janus_memory_inspect(&own);
+    if (status == JANUS_OK && own.stack_bytes < maker->stack_bytes) {
+        *why = "the stack of the calling task is too small for the wire";
+        return JANUS_UNAVAILABLE;
+    }
+    if (status == JANUS_OK) status = maker->create(maker, line->io, line->host, &line->wire);
+    return status == JANUS_OK ? maker->open(line->wire, why) : status;
+}
+
 /*
  * The new handle is written to the line at once: if the task ends before it can lock the mutex, its
  * defer closes the handle.
  */
 janus_status jrt_client_open(janus_http_client *client, struct jrt_client_line *line,
-                             uint64_t deadline)
+                             uint64_t deadline, const char **why)
 {
     const janus_connect_options options = {.struct_bytes = sizeof options,
                                            .deadline_ns = deadline,
@@ -250,6 +278,7 @@ janus_status jrt_client_open(janus_http_client *client, struct jrt_client_line *
     line->opening = true;
     client->connects++;
     unlock(client);
+    drop_wire(line);
     if (open) JANUS_IGNORE(janus_io_close(before));
     if (closed) return JANUS_CLOSED;
     janus_status status = janus_connect_name(line->host, line->port, &options, &line->io);
@@ -261,7 +290,9 @@ janus_status jrt_client_open(janus_http_client *client, struct jrt_client_line *
         line->opening = false;
     }
     unlock(client);
-    return status;
+    if (status != JANUS_OK) return status;
+    JANUS_IGNORE(janus_io_set_deadline(line->io, JANUS_IO_BOTH, deadline));
+    return line->secure ? open_wire(client, line, why) : JANUS_OK;
 }
 
 void jrt_client_give(janus_http_client *client, struct jrt_client_line *line, bool keep)
@@ -297,7 +328,8 @@ static bool fill_in(janus_http_client_options *options)
     if (options->call_ns == 0) options->call_ns = 60 * JANUS_SECONDS;
     if (options->max_head_bytes == 0) options->max_head_bytes = JRT_HTTP_HEAD_BYTES;
     if (options->max_fields == 0) options->max_fields = 64;
-    return options->max_head_bytes <= HEAD_BYTES_MAX && options->max_fields <= FIELDS_MAX;
+    return options->max_head_bytes <= HEAD_BYTES_MAX && options->max_fields <= FIELDS_MAX &&
+           jrt_wire_fits(options->wire);
 }
 
 janus_status janus_http_client_create(const janus_http_client_options *given,

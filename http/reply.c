@@ -49,10 +49,11 @@ void jrt_client_body_begin(janus_http_reply *reply)
 static janus_status receive(janus_http_reply *reply, void *to, size_t max, size_t *got)
 {
     if (reply->dry) return JANUS_WOULD_WAIT;
-    if (to != NULL) return janus_io_read(reply->line->io, to, max, got);
+    struct jrt_client_line *line = reply->line;
+    if (to != NULL) return jrt_wire_read(line->wire, line->io, to, max, got);
     size_t room = reply->client->in_bytes - reply->end;
     if (room == 0) return JANUS_INVALID; /* the trailers are too long */
-    janus_status status = janus_io_read(reply->line->io, reply->in + reply->end, room, got);
+    janus_status status = jrt_wire_read(line->wire, line->io, reply->in + reply->end, room, got);
     if (status == JANUS_OK) reply->end += *got;
     return status;
 }

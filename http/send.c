@@ -25,16 +25,14 @@ static janus_status write_all(struct janus_http *http, janus_io_piece *pieces, u
 {
     for (;;) {
         size_t       done = 0;
-        janus_status status = count == 1
-                                  ? janus_io_write(http->io, pieces->bytes, pieces->count, &done)
-                                  : janus_io_writev(http->io, pieces, count, &done);
+        janus_status status = jrt_wire_write(http->wire, http->io, pieces, count, &done);
         if (status != JANUS_DEADLINE) return status;
         if (atomic_load(&http->stalled) == atomic_load(&http->writing)) return status;
         JANUS_IGNORE(janus_io_set_deadline(http->io, JANUS_IO_WRITE, JANUS_IO_NEVER));
         uint32_t gone = skip(pieces, count, done);
         pieces += gone;
         count -= gone;
-        if (count == 0) return JANUS_OK;
+        if (count == 0 && !jrt_wire_is(http->wire)) return JANUS_OK;
     }
 }
 

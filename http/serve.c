@@ -73,7 +73,7 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
     options->struct_bytes = sizeof *options;
     fill_in(options);
     if (options->max_head_bytes > HEAD_BYTES_MAX || options->max_fields > FIELDS_MAX ||
-        options->max_line_bytes > options->max_head_bytes) {
+        options->max_line_bytes > options->max_head_bytes || !jrt_wire_fits(options->wire)) {
         return JANUS_INVALID;
     }
     server->handler = handler;
@@ -129,12 +129,13 @@ static int64_t receive(void *argument)
 /* Starts the task of a connection. On an error the connection is closed. */
 static janus_status welcome(struct jrt_http_server *server, janus_nursery *nursery, janus_io io)
 {
-    static const janus_spawn_options each = {.struct_bytes = sizeof each,
-                                             .name = "connection",
-                                             .unjoinable = true,
-                                             .drop = turn_away,
-                                             .when_full = JANUS_WHEN_FULL_WAIT};
-    struct guest                    *guest = malloc(sizeof *guest);
+    const janus_spawn_options each = {.struct_bytes = sizeof each,
+                                      .name = "connection",
+                                      .unjoinable = true,
+                                      .drop = turn_away,
+                                      .stack_bytes = server->wire_stack_bytes,
+                                      .when_full = JANUS_WHEN_FULL_WAIT};
+    struct guest             *guest = malloc(sizeof *guest);
     if (guest == NULL) {
         JANUS_IGNORE(janus_io_close(io));
         return JANUS_NO_MEMORY;
@@ -234,7 +235,8 @@ static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io 
         &helpers, JANUS_NURSERY_OPTIONS(.name = "http", .exhaustion = JANUS_EXHAUSTION_END,
                                          .owner_apart = true));
     if (status < JANUS_OK) return status;
-    status = start_helpers(server, &helpers, watches);
+    status = jrt_http_wire_stack(server, &helpers);
+    if (status == JANUS_OK) status = start_helpers(server, &helpers, watches);
     if (status == JANUS_OK && single == NULL) status = serve(server, listener);
     if (status == JANUS_OK && single != NULL) jrt_http_connection_run(server, *single);
     JANUS_IGNORE(janus_nursery_cancel(&helpers));
@@ -289,6 +291,7 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
     if (status == JANUS_OK && (!is_none(server->options.log) || server->options.stop_on_signals)) {
         status = JANUS_UNAVAILABLE;
     }
+    if (status == JANUS_OK && !jrt_http_wire_may(server)) status = JANUS_INVALID;
     if (status == JANUS_OK) {
         status = serve_with_helpers(server, io, &io);
         take_down(server);

@@ -4,6 +4,7 @@
  *
  *     serve.c       the options, the loop that accepts, the graceful stop
  *     connection.c  the task of a connection: cold, warm, and what remains of a request that failed
+ *     shake.c       the wire that lies before a connection, as TLS
  *     exchange.c    the child of that task: one request after the other
  *     request.c     what a handler reads from the head
  *     body.c        what a handler reads behind the head
@@ -31,6 +32,7 @@
 
 #include "http/chunk.h"
 #include "http/head.h"
+#include "http/wire.h"
 #include "http/write.h"
 
 #include <janusrt/channel.h>
@@ -67,6 +69,7 @@ enum jrt_http_then {
 };
 
 struct jrt_http_log;
+struct jrt_http_wire_holder;
 
 /* Shared by all connections. */
 struct jrt_http_server {
@@ -77,6 +80,7 @@ struct jrt_http_server {
     janus_budget           share, pool; /* of a child */
     bool                   supervised;  /* without a pool, see connection.c */
     size_t                 in_bytes, block_bytes;
+    size_t                 wire_stack_bytes; /* of a connection's task; 0: the scheduler's */
     char                   server_line[128]; /* "Server: x\r\n" */
     size_t                 server_line_bytes;
     struct jrt_http_log   *log; /* NULL: none */
@@ -97,17 +101,19 @@ struct jrt_http_server {
 
 /* On the stack of the connection's task. */
 struct jrt_http_connection {
-    janus_io                    io;
-    struct jrt_http_server     *server;
-    struct jrt_http_connection *next, **link;           /* in the server's list */
-    struct jrt_http_connection *warm_next, **warm_link; /* in its list of warm ones */
-    struct janus_http          *http;                   /* NULL while cold; set with the mutex */
-    uint32_t                    requests;               /* until it was last cold */
-    atomic_bool                 idle;                   /* it is cold, and waits */
-    atomic_bool                 upgraded; /* it speaks WebSocket, whose reader sees the stop */
-    uint8_t                     then;     /* enum jrt_http_then */
-    bool                        early;    /* the first byte of a request was read: `first` */
-    char                        first;
+    janus_io                     io;
+    janus_wire                  *wire;   /* NULL: bytes go to `io` as they are */
+    struct jrt_http_wire_holder *holder; /* of the wire */
+    struct jrt_http_server      *server;
+    struct jrt_http_connection  *next, **link;           /* in the server's list */
+    struct jrt_http_connection  *warm_next, **warm_link; /* in its list of warm ones */
+    struct janus_http           *http;                   /* NULL while cold; set with the mutex */
+    uint32_t                     requests;               /* until it was last cold */
+    atomic_bool                  idle;                   /* it is cold, and waits */
+    atomic_bool                  upgraded; /* it speaks WebSocket, whose reader sees the stop */
+    uint8_t                      then;     /* enum jrt_http_then */
+    bool                         early;    /* the first byte of a request was read: `first` */
+    char                         first;
 
     /* The last tick: what it saw, and since when nothing has changed. */
     uint32_t tick_requests, tick_writing;
@@ -133,6 +139,7 @@ struct janus_http {
     struct jrt_http_connection *connection;
     struct jrt_http_server     *server;
     janus_io                    io;            /* the connection's */
+    janus_wire                 *wire;          /* as well */
     uint64_t                    read_deadline; /* as we set it */
     atomic_uint                 requests;
     atomic_uint                 writing; /* counts both ends of each write: odd while it lasts */
@@ -208,6 +215,14 @@ static inline uint64_t jrt_http_after(uint64_t now, uint64_t duration)
 
 /* connection.c */
 void jrt_http_connection_run(struct jrt_http_server *server, janus_io io);
+
+/* shake.c. Makes the wire, if the server has one, and opens it. False: the connection is over. */
+bool jrt_http_shake(struct jrt_http_connection *c);
+void jrt_http_unwire(struct jrt_http_connection *c);
+/* Whether the stack of the current task suffices for the wire. */
+bool jrt_http_wire_may(const struct jrt_http_server *server);
+/* Makes sure that the stacks of connections and requests suffice for a wire. */
+janus_status jrt_http_wire_stack(struct jrt_http_server *server, janus_nursery *nursery);
 
 /* exchange.c: the child. `argument` is a connection with a block. */
 int64_t jrt_http_exchange(void *argument);

@@ -12,6 +12,7 @@ static bool split(struct jrt_http_text authority, struct jrt_http_url *out)
 {
     const char          *at = authority.at, *end = at + authority.bytes, *colon;
     struct jrt_http_text host, port = JRT_HTTP_TEXT("80");
+    if (out->secure) port = JRT_HTTP_TEXT("443");
     if (*at == '[') {
         const char *bracket = memchr(at, ']', authority.bytes);
         if (bracket == NULL) return false;
@@ -45,8 +46,10 @@ janus_status jrt_http_url_read(const char *text, const char *scheme, struct jrt_
     if (colon == NULL || strncmp(colon, "://", 3) != 0) {
         return wrong(why, "the address has no scheme, as http://");
     }
-    if (!jrt_http_same((struct jrt_http_text){text, (size_t)(colon - text)},
-                       (struct jrt_http_text){scheme, bytes})) {
+    struct jrt_http_text given = {text, (size_t)(colon - text)};
+    out->secure = given.bytes == bytes + 1 && jrt_http_lower(text[bytes]) == 's';
+    if (out->secure) given.bytes--;
+    if (!jrt_http_same(given, (struct jrt_http_text){scheme, bytes})) {
         *why = "the scheme of the address is not supported";
         return JANUS_UNAVAILABLE;
     }

@@ -13,11 +13,13 @@ struct jrt_http_url {
     struct jrt_http_text authority; /* "host:port", as written */
     struct jrt_http_text target;    /* "/path?query"; without a path, "?query" or nothing */
     char                 host[JRT_HTTP_HOST_BYTES]; /* in small letters, without brackets */
-    char                 port[8];                   /* "80" if none is named */
+    char                 port[8];                   /* "80" or "443" if none is named */
+    bool                 secure;                    /* the scheme is https, or wss */
 };
 
 /*
- * Reads an address. `scheme` is in small letters, without the colon. UNAVAILABLE: another scheme.
+ * Reads an address. `scheme` is in small letters, without the colon; an "s" may follow it in the
+ * address. UNAVAILABLE: another scheme.
  * INVALID: *why is a sentence without a full stop. It refuses a user's name, a fragment, and an
  * escape in the host. The bytes of the target are checked when it is written, in write.h.
  */

@@ -13,8 +13,9 @@
 
 enum { BLOCK_FIRST_BYTES = 1024, DROPPED_MAX = 1 << 20 };
 
-janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io io, bool server,
-                                const char *bytes, size_t count, janus_websocket **out)
+janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io io,
+                                janus_wire *wire, bool server, const char *bytes, size_t count,
+                                janus_websocket **out)
 {
     size_t           room = count > JRT_WEBSOCKET_IN_BYTES ? count : JRT_WEBSOCKET_IN_BYTES;
     janus_websocket *socket = NULL;
@@ -23,6 +24,7 @@ janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io
     memset(socket, 0, sizeof *socket);
     socket->options = *options;
     socket->io = io;
+    socket->wire = wire;
     socket->task = janus_task_current_id();
     socket->room = room;
     socket->end = count;
@@ -34,22 +36,33 @@ janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io
     return JANUS_OK;
 }
 
+/* How many bytes the connection has taken. */
+static uint64_t written(const janus_websocket *socket)
+{
+    janus_io_info info = JANUS_IO_INFO();
+    return janus_io_inspect(socket->io, &info) == JANUS_OK ? info.written_bytes : 0;
+}
+
 /* Writes all. An end that takes some bytes in write_ns may take as long for others. */
 static janus_status write_all(janus_websocket *socket, const char *bytes, size_t count,
                               size_t *done)
 {
-    while (count > 0) {
+    janus_io_piece piece = {(void *)(uintptr_t)bytes, count};
+    bool           wired = jrt_wire_is(socket->wire);
+    for (;;) {
         size_t   now_done = 0;
+        uint64_t before = wired ? written(socket) : 0;
         uint64_t end = jrt_http_after(janus_now_ns(), socket->options.write_ns);
         JANUS_IGNORE(janus_io_set_deadline(socket->io, JANUS_IO_WRITE, end));
-        janus_status status = janus_io_write(socket->io, bytes, count, &now_done);
+        janus_status status =
+            jrt_wire_write(socket->wire, socket->io, &piece, piece.count > 0, &now_done);
         *done += now_done;
-        if (status != JANUS_OK && (status != JANUS_DEADLINE || now_done == 0)) return status;
-        if (status == JANUS_OK) return status;
-        bytes += now_done;
-        count -= now_done;
+        if (status != JANUS_DEADLINE) return status;
+        if (wired ? written(socket) == before : now_done == 0) return status;
+        piece.bytes = (char *)piece.bytes + now_done;
+        piece.count -= now_done;
+        if (piece.count == 0 && !wired) return JANUS_OK;
     }
-    return JANUS_OK;
 }
 
 /* Copies bytes into the buffer behind `have`, and masks them if `key` is not NULL. */
@@ -201,7 +214,8 @@ static janus_status receive(janus_websocket *socket, char *to, size_t max, size_
         if (is_stopping(socket)) {
             JANUS_IGNORE(janus_io_set_deadline(socket->io, JANUS_IO_READ, 1));
         }
-        janus_status status = jrt_client_status(janus_io_read(socket->io, to, max, got));
+        janus_status status =
+            jrt_client_status(jrt_wire_read(socket->wire, socket->io, to, max, got));
         if (status == JANUS_DEADLINE) {
             status = notice_silence(socket, end);
             if (status == JANUS_OK) continue;
@@ -368,8 +382,8 @@ unsigned janus_websocket_close_code(const janus_websocket *socket, const char **
 static void drain(janus_websocket *socket)
 {
     size_t got = 0, dropped = 0;
-    JANUS_IGNORE(janus_io_shutdown(socket->io, JANUS_IO_WRITE));
-    JANUS_IGNORE(janus_io_set_deadline(socket->io, JANUS_IO_READ, janus_now_ns() + CLOSE_NS));
+    JANUS_IGNORE(janus_io_set_deadline(socket->io, JANUS_IO_BOTH, janus_now_ns() + CLOSE_NS));
+    JANUS_IGNORE(jrt_wire_end(socket->wire, socket->io));
     while (dropped < DROPPED_MAX &&
            janus_io_read(socket->io, socket->in, socket->room, &got) == JANUS_OK) {
         dropped += got;

@@ -13,6 +13,7 @@
 #define JANUSRT_HTTP_WEBSOCKET_INTERNAL_H
 
 #include "http/frame.h"
+#include "http/wire.h"
 
 #include <janusrt/sync.h>
 #include <janusrt/task.h>
@@ -29,6 +30,7 @@ struct janus_http;
 
 struct janus_websocket {
     janus_io                io;
+    janus_wire             *wire;  /* NULL: none */
     struct janus_http      *http;  /* on a server; else NULL */
     janus_http_reply       *reply; /* on a client; else NULL */
     janus_task_id           task;  /* the owner */
@@ -58,7 +60,8 @@ janus_status jrt_websocket_options(const janus_websocket_options *given,
                                    janus_websocket_options       *out);
 
 /* websocket.c. Makes a socket, with bytes that have come behind the handshake. */
-janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io io, bool server,
-                                const char *bytes, size_t count, janus_websocket **out);
+janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io io,
+                                janus_wire *wire, bool server, const char *bytes, size_t count,
+                                janus_websocket **out);
 
 #endif

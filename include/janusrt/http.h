@@ -42,6 +42,7 @@
 #include <janusrt/net.h>
 #include <janusrt/options.h>
 #include <janusrt/status.h>
+#include <janusrt/wire.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -132,6 +133,10 @@ typedef struct janus_http_options {
      */
     janus_io log;       /* all zero: no log */
     uint32_t log_lines; /* that wait for the log. 0: 1024 */
+
+    /* TLS, as janus_tls_server_wire gives it. It must exist until the call has returned. A
+     * handshake has head_ns. NULL: bytes travel as they are. */
+    const janus_wire_maker *wire;
 } janus_http_options;
 #define JANUS_HTTP_OPTIONS(...) JANUS_OPTIONS_(janus_http_options, __VA_ARGS__)
 
@@ -171,7 +176,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_serve(janus_io            list
  * Yields:  always.
  * Owns:    takes `io`: the call closes it.
  * Cost:    as janus_http_serve.
- * Errors:  as janus_http_serve. UNAVAILABLE: options.log or stop_on_signals is set.
+ * Errors:  as janus_http_serve. UNAVAILABLE: options.log or stop_on_signals is set. INVALID: the
+ *          stack of the task is smaller than options.wire needs
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_serve_one(janus_io                  io,
                                                             janus_http_handler       *handler,

@@ -29,7 +29,7 @@
  * requests that may be repeated: GET, HEAD, PUT, DELETE, OPTIONS and TRACE, and those that the
  * caller calls `repeatable`. It never repeats a body that comes from a function.
  *
- * The client follows no redirect and stores no cookie. It speaks plain HTTP only.
+ * The client follows no redirect and stores no cookie. With options.wire it also knows https.
  */
 #ifndef JANUSRT_HTTP_CLIENT_H
 #define JANUSRT_HTTP_CLIENT_H
@@ -39,6 +39,7 @@
 #include <janusrt/nursery.h>
 #include <janusrt/options.h>
 #include <janusrt/status.h>
+#include <janusrt/wire.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,16 +52,18 @@ typedef struct janus_http_reply janus_http_reply;
 
 /* Options of a client. Zero in any field selects the default named beside it. */
 typedef struct janus_http_client_options {
-    size_t   struct_bytes;    /* sizeof this struct; JANUS_HTTP_CLIENT_OPTIONS sets it */
-    uint32_t max_connections; /* open at a time. 0: 64 */
-    uint32_t max_per_host;    /* of them, to one host and port. 0: 8 */
-    bool     refuses;         /* at these limits a call returns FULL, and does not wait */
-    uint64_t idle_ns;         /* a kept connection that was unused for longer is not used
+    size_t   struct_bytes;        /* sizeof this struct; JANUS_HTTP_CLIENT_OPTIONS sets it */
+    uint32_t max_connections;     /* open at a time. 0: 64 */
+    uint32_t max_per_host;        /* of them, to one host and port. 0: 8 */
+    bool     refuses;             /* at these limits a call returns FULL, and does not wait */
+    uint64_t idle_ns;             /* a kept connection that was unused for longer is not used
                                         again, and the next call closes it. 0: 20 s */
-    uint64_t call_ns;         /* for a call without a deadline, with its answer. UINT64_MAX: no
+    uint64_t call_ns;             /* for a call without a deadline, with its answer. UINT64_MAX: no
                                         limit. 0: 60 s */
-    uint32_t max_head_bytes;  /* of an answer, and of a request; at most 57344. 0: 16384 */
-    uint32_t max_fields;      /* of an answer; at most 1024. 0: 64 */
+    uint32_t max_head_bytes;      /* of an answer, and of a request; at most 57344. 0: 16384 */
+    uint32_t max_fields;          /* of an answer; at most 1024. 0: 64 */
+    const janus_wire_maker *wire; /* for https and wss, as janus_tls_client_wire gives it. It must
+                                     exist as long as the client. NULL: these are UNAVAILABLE */
 } janus_http_client_options;
 #define JANUS_HTTP_CLIENT_OPTIONS(...) JANUS_OPTIONS_(janus_http_client_options, __VA_ARGS__)
 
@@ -91,8 +94,8 @@ typedef struct janus_http_call_options {
     bool                   repeatable; /* the server may get the request twice, see above */
     uint64_t     deadline_ns; /* for all, from the look-up of the name to the last byte that
                                        is read of the answer. 0: options.call_ns of the client */
-    const char **out_why;     /* gets a constant sentence when the call returns INVALID; NULL:
-                                       not wanted */
+    const char **out_why;     /* gets a constant sentence when the call returns INVALID, DENIED or
+                                       UNAVAILABLE; NULL: not wanted */
 } janus_http_call_options;
 #define JANUS_HTTP_CALL_OPTIONS(...) JANUS_OPTIONS_(janus_http_call_options, __VA_ARGS__)
 
@@ -160,9 +163,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_client_inspect(janus_http_clie
 
 /*
  * Sends a request and waits for the head of the answer. `url` is "http://host:port/path?query"; the
- * port is 80 if none is named. Escapes in it are the caller's: the client sends it as it is. The
- * client skips answers with a status below 200. A status of 400 and above is an answer like any
- * other: the call returns OK.
+ * port is 80 if none is named, and 443 with "https". Escapes in it are the caller's: the client
+ * sends it as it is. The client skips answers with a status below 200. A status of 400 and above is
+ * an answer like any other: the call returns OK.
  *
  * Context: a task, which needs the rights net.connect and net.resolve. `client` may be another
  *          task's of the same scheduler.
@@ -176,7 +179,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_client_inspect(janus_http_clie
  *                     or another control byte
  *          INVALID    the answer is malformed, and the connection was closed. *out_why says which
  *                     of these it is
- *          UNAVAILABLE  `url` has another scheme than http
+ *          UNAVAILABLE  `url` has another scheme than http, or it has https and the client no wire
+ *          DENIED     the client does not trust the certificate of the server
  *          FULL       the request's head is longer than max_head_bytes, or its source gave more or
  *                     fewer bytes than `length`. Or a limit of connections is reached, and the
  *                     client refuses

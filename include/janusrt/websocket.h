@@ -110,7 +110,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_websocket_accept(
  * Owns:    as janus_websocket_accept.
  * Cost:    as janus_http_call, and 9 KiB of memory.
  * Errors:  UNAVAILABLE  the server answered with another status than 101, or `url` has another
- *                       scheme than ws
+ *                       scheme than ws, or it has wss and the client no wire
  *          INVALID      the server's handshake is wrong. Or an argument is, as in janus_http_call
  *          and those of janus_http_call
  */
