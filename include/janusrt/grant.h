@@ -43,6 +43,8 @@ typedef struct janus_context_info {
     janus_budget     task_budget; /* of a child that asks for no budget */
     janus_exhaustion exhaustion;
     janus_backend    backend;
+    uint64_t         max_tasks; /* of the scheduler, alive at a time; 2^60: any number. 0: the kind
+                                   spawn is not implicit here, so a capability limits it */
 } janus_context_info;
 #define JANUS_CONTEXT_INFO() JANUS_SIZED_(janus_context_info)
 

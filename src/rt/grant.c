@@ -179,6 +179,7 @@ janus_status janus_context_inspect(janus_context_info *out)
     }
     if ((info.implicit & 1u << JANUS_CAP_KIND_SPAWN) != 0) {
         info.tasks_alive = (uint64_t)jrt_limit_alive(scheduler);
+        info.max_tasks = (uint64_t)scheduler->limit.max;
     }
     jrt_struct_give(out, &info);
     return JANUS_OK;

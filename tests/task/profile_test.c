@@ -150,6 +150,7 @@ static void fill_to(uint64_t max, janus_entry *entry, struct full *full)
     for (uint64_t i = 1; i < max; i++) CHECK_EQ(janus_spawn(&n, entry, full), JANUS_OK);
     for (int i = 0; i < 10; i++) CHECK_EQ(janus_spawn(&n, entry, full), JANUS_TASK_LIMIT);
     CHECK_EQ(caps_context().tasks_alive, max);
+    CHECK_EQ(caps_context().max_tasks, max);
     CHECK_EQ(janus_spawn_with(&n, entry, full, NULL, NULL), JANUS_TASK_LIMIT);
     atomic_store(&full->gate.open, 1);
     CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
