@@ -43,9 +43,9 @@ run:
 serve:
 	@tools/bootstrap run
 	@mkdir -p build
-	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target webserver; } \
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target site; } \
 	    >build/serve.log 2>&1 || { cat build/serve.log; exit 1; }
-	@$(RELEASE)/examples/webserver $(AT)
+	@$(RELEASE)/examples/site $(or $(AT),127.0.0.1:8080) examples/site
 
 test:
 	@tools/test

@@ -1,77 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* A web server: a page, a stream of events, an upload. `make serve` runs it. Ctrl-C stops it. */
+/*
+ * The web server of SPEC-022, 14.1. Each connection has a task, and each request has a budget. The
+ * 101st connection waits in the backlog. Try it: curl -d hello http://127.0.0.1:8080/
+ */
+#include <ctype.h>
 #include <janusrt/http.h>
-#include <janusrt/janus.h>
-#include <stdio.h>
 
-static int64_t page(janus_http *http, const janus_http_request *request)
+/* What this server is for: capital letters. */
+static void process(char *body, size_t bytes)
 {
-    static const char text[] =
-        "<!doctype html><title>janusrt</title><h1>It works</h1>"
-        "<p>Ticks: <b id=t>-</b><p><input type=file id=f> <b id=u></b>"
-        "<script>new EventSource('/ticks').onmessage=e=>t.textContent=e.data;"
-        "f.onchange=async()=>u.textContent=await(await fetch('/upload',"
-        "{method:'POST',body:f.files[0]})).text()</script>";
-    (void)request;
-    return janus_http_answer(http, 200, "text/html; charset=utf-8", text, sizeof text - 1);
+    for (size_t i = 0; i < bytes; i++) body[i] = (char)toupper((unsigned char)body[i]);
 }
 
-static int64_t ticks(janus_http *http, const janus_http_request *request)
+static int64_t handle_request(janus_http *http, const janus_http_request *request)
 {
-    char         number[16];
-    janus_status status = JANUS_OK;
+    char        *body;
+    size_t       bytes;
+    janus_status status = janus_http_read_all(http, &body, &bytes);
     (void)request;
-    for (int i = 0; status == JANUS_OK; i++) {
-        (void)snprintf(number, sizeof number, "%d", i);
-        status = janus_http_event(http, NULL, NULL, number);
-        if (status == JANUS_OK) status = janus_sleep(JANUS_SECONDS);
-    }
-    return status;
-}
-
-static int64_t upload(janus_http *http, const janus_http_request *request)
-{
-    char         bytes[4096], text[64];
-    size_t       got, all = 0;
-    janus_status status = janus_http_limit_body(http, 1 << 30);
-    (void)request;
-    while (status == JANUS_OK && (status = janus_http_read(http, bytes, sizeof bytes, &got)) == 0)
-        all += got;
-    if (status != JANUS_CLOSED) return status;
-    (void)snprintf(text, sizeof text, "%zu bytes came\n", all);
-    return janus_http_answer_text(http, 200, text);
-}
-
-static const janus_http_route routes[] = {
-    {JANUS_HTTP_METHOD_GET, "/", page, NULL},
-    {JANUS_HTTP_METHOD_GET, "/ticks", ticks, NULL},
-    {JANUS_HTTP_METHOD_POST, "/upload", upload, NULL},
-    {0, NULL, NULL, NULL},
-};
-
-static int64_t serve(void *argument)
-{
-    janus_address at;
-    janus_io      listener, log;
-    char          text[JANUS_ADDRESS_TEXT_BYTES];
-    janus_status  status = janus_address_parse(argument, &at);
-    if (status == JANUS_OK) status = janus_listen(&at, NULL, &listener);
-    if (status == JANUS_OK) status = janus_io_local(listener, &at);
-    if (status == JANUS_OK) status = janus_io_standard(1, NULL, &log);
-    if (status != JANUS_OK) {
-        fprintf(stderr, "%s: %s\n", (const char *)argument, janus_status_text(status));
-        return status;
-    }
-    printf("open http://%s/ (Ctrl-C stops the server)\n",
-           janus_address_text(&at, text, sizeof text));
-    (void)fflush(stdout);
-    return janus_http_serve(listener, janus_http_routes, (void *)(uintptr_t)routes,
-                            JANUS_HTTP_OPTIONS(.max_connections = 1000, .stop_on_signals = true,
-                                               .grace_ns = JANUS_SECONDS, .log = log));
+    if (status != JANUS_OK) return status;
+    process(body, bytes);
+    return janus_http_answer(http, 200, "text/plain", body, bytes);
 }
 
 int main(int argc, char **argv)
 {
-    const janus_scheduler_options *options = JANUS_SCHEDULER_OPTIONS(.max_tasks = 3000);
-    return janus_run(options, serve, argc > 1 ? argv[1] : "127.0.0.1:8080", NULL) == 0 ? 0 : 1;
+    const char        *at = argc > 1 ? argv[1] : "127.0.0.1:8080";
+    const janus_budget limit = JANUS_BUDGET(.ops = 100000, .memory = 4 << 20, .syscalls = 1000);
+    janus_status       status =
+        janus_http_run(at, handle_request, NULL,
+                       JANUS_HTTP_OPTIONS(.max_connections = 100, .request_budget = &limit));
+    return status == JANUS_OK ? 0 : 1;
 }

@@ -57,6 +57,27 @@ janus_status janus_http_decode(janus_http_text text, bool form, char *out, size_
     return JANUS_OK;
 }
 
+bool janus_http_text_equal(janus_http_text text, const char *other)
+{
+    return other != NULL && jrt_http_equal(jrt_http_private(text), jrt_http_of(other));
+}
+
+janus_status janus_http_text_number(janus_http_text text, uint64_t *out)
+{
+    uint64_t number = 0;
+    if (out == NULL || text.at == NULL || text.bytes == 0) return JANUS_INVALID;
+    for (size_t i = 0; i < text.bytes; i++) {
+        if (text.at[i] < '0' || text.at[i] > '9') return JANUS_INVALID;
+    }
+    for (size_t i = 0; i < text.bytes; i++) {
+        uint64_t digit = (uint64_t)(text.at[i] - '0');
+        if (number > (UINT64_MAX - digit) / 10) return JANUS_FULL;
+        number = number * 10 + digit;
+    }
+    *out = number;
+    return JANUS_OK;
+}
+
 janus_status janus_http_query(const janus_http_request *request, const char *name,
                               janus_http_text *out_value)
 {

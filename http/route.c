@@ -67,17 +67,52 @@ static int64_t decline(janus_http *http, uint32_t methods)
     return janus_http_answer_text(http, 405, "this path has no such method\n");
 }
 
-int64_t janus_http_routes(janus_http *http, const janus_http_request *request)
+/* Calls the handler of the first row that fits. `argument`: for a row that has none. */
+static int64_t follow(janus_http *http, const janus_http_route *route, void *argument)
 {
-    if (http == NULL || request == NULL || request->argument == NULL) return JANUS_INVALID;
     uint32_t methods = 0;
-    for (const janus_http_route *route = request->argument; route->pattern != NULL; route++) {
+    for (; route->pattern != NULL; route++) {
         if (!fits(route->pattern, &http->request)) continue;
         if (serves(route, http->request.method)) {
-            http->request.argument = route->argument;
+            http->request.argument = route->argument != NULL ? route->argument : argument;
             return route->handler(http, &http->request);
         }
         methods |= 1u << route->method;
     }
     return decline(http, methods);
+}
+
+int64_t janus_http_routes(janus_http *http, const janus_http_request *request)
+{
+    if (http == NULL || request == NULL || request->argument == NULL) return JANUS_INVALID;
+    return follow(http, request->argument, NULL);
+}
+
+int64_t jrt_http_follow(janus_http *http, const janus_http_request *request)
+{
+    return follow(http, http->server->options.routes, request->argument);
+}
+
+/* Whether a pattern can fit a path at all. */
+static bool is_pattern(const char *pattern)
+{
+    uint32_t captures = 0;
+    if (strcmp(pattern, "*") == 0) return true;
+    if (pattern[0] != '/') return false;
+    while ((pattern = strchr(pattern, '{')) != NULL) {
+        const char *close = strchr(pattern, '}');
+        if (close == NULL || ++captures > JANUS_HTTP_CAPTURES) return false;
+        if (close == pattern + 2 && pattern[1] == '*' && close[1] != '\0') return false;
+        pattern = close;
+    }
+    return true;
+}
+
+bool jrt_http_routes_sane(const janus_http_route *route)
+{
+    for (; route->pattern != NULL; route++) {
+        if (route->handler == NULL || !is_pattern(route->pattern)) return false;
+        if ((unsigned)route->method >= METHODS) return false;
+    }
+    return true;
 }

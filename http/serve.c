@@ -2,12 +2,18 @@
 /* A server: its options, the loop that accepts, the graceful stop. */
 #include "http/server.h"
 
+#include <janusrt/grant.h>
 #include <janusrt/signal.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-enum { HEAD_BYTES_MAX = 57344, FIELDS_MAX = 1024 };
+enum {
+    HEAD_BYTES_MAX = 57344,
+    FIELDS_MAX = 1024,
+    CONNECTIONS_MAX = 10000, /* that a server has by default at most */
+    OWN_TASKS = 5,           /* the server's own task, the tick, two signals, the log */
+};
 
 #define LOG_GRACE_NS (5 * JANUS_SECONDS) /* for a log that is slow, after the last connection */
 #define CROWDED_NS (10 * JANUS_MS)       /* between two tries while handles are short */
@@ -16,7 +22,6 @@ static uint64_t number_or(uint64_t given, uint64_t other) { return given != 0 ? 
 
 static void fill_in(janus_http_options *o)
 {
-    o->max_connections = (uint32_t)number_or(o->max_connections, 40);
     o->max_requests = (uint32_t)number_or(o->max_requests, 1000);
     o->max_line_bytes = (uint32_t)number_or(o->max_line_bytes, JRT_HTTP_LINE_BYTES);
     o->max_head_bytes = (uint32_t)number_or(o->max_head_bytes, JRT_HTTP_HEAD_BYTES);
@@ -64,7 +69,6 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
 {
     janus_http_options *options = &server->options;
     memset(server, 0, sizeof *server);
-    if (handler == NULL) return JANUS_INVALID;
     if (given != NULL) {
         size_t bytes = given->struct_bytes;
         if (bytes < sizeof bytes || bytes > sizeof *options || bytes % 8 != 0) return JANUS_INVALID;
@@ -76,7 +80,9 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
         options->max_line_bytes > options->max_head_bytes || !jrt_wire_fits(options->wire)) {
         return JANUS_INVALID;
     }
-    server->handler = handler;
+    if ((handler == NULL) == (options->routes == NULL)) return JANUS_INVALID;
+    if (handler == NULL && !jrt_http_routes_sane(options->routes)) return JANUS_INVALID;
+    server->handler = handler != NULL ? handler : jrt_http_follow;
     server->argument = argument;
     server->limits = (struct jrt_http_limits){.line_bytes = (uint16_t)options->max_line_bytes,
                                               .head_bytes = (uint16_t)options->max_head_bytes,
@@ -264,20 +270,52 @@ static janus_status serve_and_log(struct jrt_http_server *server, janus_io liste
     return status;
 }
 
+/*
+ * Sees to it that the scheduler has tasks for all connections. If a connection could not start the
+ * task of its request, all would wait for each other.
+ */
+static janus_status set_room(janus_http_options *options)
+{
+    janus_context_info context = JANUS_CONTEXT_INFO();
+    janus_status       status = janus_context_inspect(&context);
+    if (status != JANUS_OK) return status;
+    uint64_t max = context.max_tasks != 0 ? context.max_tasks : CONNECTIONS_MAX * UINT64_C(3);
+    if (max < OWN_TASKS + 2) return JANUS_TASK_LIMIT;
+    uint64_t most = (max - OWN_TASKS) / 2, usual = max / 5 * 2;
+    if (options->max_connections > most) return JANUS_TASK_LIMIT;
+    if (options->max_connections != 0) return JANUS_OK;
+    if (usual > CONNECTIONS_MAX) usual = CONNECTIONS_MAX;
+    options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
+    return JANUS_OK;
+}
+
+/* Opens the standard output for the log, if the options ask for it. */
+static janus_status open_log(janus_http_options *options, bool *opened)
+{
+    if (!options->logs || !is_none(options->log)) return JANUS_OK;
+    janus_status status = janus_io_standard(1, NULL, &options->log);
+    *opened = status == JANUS_OK;
+    return status;
+}
+
 janus_status janus_http_serve(janus_io listener, janus_http_handler *handler, void *argument,
                               const janus_http_options *options)
 {
     struct jrt_http_server *server = malloc(sizeof *server); /* the stack may be small */
     janus_io_info           info = JANUS_IO_INFO();
+    bool                    own_log = false;
     if (server == NULL) return JANUS_NO_MEMORY;
     janus_status status = set_up(server, handler, argument, options);
+    if (status == JANUS_OK) status = set_room(&server->options);
     /* Later on, STALE means that somebody has closed the listener. */
     if (status == JANUS_OK) status = janus_io_inspect(listener, &info);
     if (status == JANUS_OK && info.kind != JANUS_IO_KIND_LISTENER) status = JANUS_STATE;
+    if (status == JANUS_OK) status = open_log(&server->options, &own_log);
     if (status == JANUS_OK) {
         status = serve_and_log(server, listener);
         take_down(server);
     }
+    if (own_log) JANUS_IGNORE(janus_io_close(server->options.log));
     free(server);
     return status;
 }
@@ -288,7 +326,8 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
     struct jrt_http_server *server = malloc(sizeof *server);
     if (server == NULL) return JANUS_NO_MEMORY;
     janus_status status = set_up(server, handler, argument, options);
-    if (status == JANUS_OK && (!is_none(server->options.log) || server->options.stop_on_signals)) {
+    bool         alone = is_none(server->options.log) && !server->options.logs;
+    if (status == JANUS_OK && (!alone || server->options.stop_on_signals)) {
         status = JANUS_UNAVAILABLE;
     }
     if (status == JANUS_OK && !jrt_http_wire_may(server)) status = JANUS_INVALID;

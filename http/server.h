@@ -2,6 +2,7 @@
 /*
  * Inside the server. The files, from the outside in:
  *
+ *     run.c         a whole program
  *     serve.c       the options, the loop that accepts, the graceful stop
  *     connection.c  the task of a connection: cold, warm, and what remains of a request that failed
  *     shake.c       the wire that lies before a connection, as TLS
@@ -263,6 +264,10 @@ void jrt_http_answer_end(struct janus_http *http, int64_t result);
 /* Writes the head into the buffer. */
 janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
                                   struct jrt_http_text type, uint64_t length);
+
+/* route.c */
+int64_t jrt_http_follow(janus_http *http, const janus_http_request *request);
+bool    jrt_http_routes_sane(const janus_http_route *route);
 
 /* log.c */
 janus_status       jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery);

@@ -8,11 +8,12 @@
  *         return janus_http_answer(http, 200, "text/plain", "Hello!\n", 7);
  *     }
  *
- *     janus_address at;
- *     janus_io      listener;
- *     if (janus_address_parse("127.0.0.1:8080", &at) != JANUS_OK) return -100;
- *     if (janus_listen(&at, NULL, &listener) != JANUS_OK) return -101;
- *     return janus_http_serve(listener, greet, NULL, NULL);
+ *     int main(void)
+ *     {
+ *         return janus_http_run("127.0.0.1:8080", greet, NULL, NULL) == JANUS_OK ? 0 : 1;
+ *     }
+ *
+ * A task that has a listener calls janus_http_serve instead.
  *
  * Each connection has a task. A request runs in a child of that task, in a nursery with a pool of
  * its own (options.request_budget). A handler that panics, loops, leaks or floods ends alone. Its
@@ -90,11 +91,24 @@ typedef struct janus_http_request {
 /* Answers a request. Returns 0, or a negative number if it failed. */
 typedef int64_t janus_http_handler(janus_http *http, const janus_http_request *request);
 
+/* One row of a table of routes, see janus_http_routes. The last row has the pattern NULL. */
+typedef struct janus_http_route {
+    janus_http_method   method;  /* GET also serves HEAD; OTHER serves every method */
+    const char         *pattern; /* "/user/{name}/files/{*}" */
+    janus_http_handler *handler;
+    void               *argument; /* of the handler. NULL: the server's */
+} janus_http_route;
+
+/* A good max_tasks of a scheduler for a server: two for each connection, and 100 tasks that the
+ * handlers can start. */
+#define JANUS_HTTP_TASKS(connections) (2 * (uint64_t)(connections) + 100)
+
 /* Options of a server. Zero in any field selects the default named beside it. */
 typedef struct janus_http_options {
     size_t   struct_bytes;    /* sizeof this struct; JANUS_HTTP_OPTIONS sets it */
-    uint32_t max_connections; /* served at a time; others wait in the backlog. Each needs two
-                                 tasks of the scheduler's max_tasks. 0: 40 */
+    uint32_t max_connections; /* served at a time; others wait in the backlog. Each needs two of
+                                 the scheduler's max_tasks, see JANUS_HTTP_TASKS. 0: two fifths
+                                 of max_tasks, 40 by default; with janus_http_run 100 */
     uint32_t max_requests;    /* of one connection. 0: 1000 */
     uint32_t max_line_bytes;  /* of a line in a head; a longer one gets 414 or 431. 0: 8192 */
     uint32_t max_head_bytes;  /* at most 57344; a longer head gets 431. 0: 16384 */
@@ -131,24 +145,40 @@ typedef struct janus_http_options {
      * the duration and the task. If the log is slower than the requests, lines are dropped, and
      * the log says how many.
      */
-    janus_io log;       /* all zero: no log */
+    janus_io log;       /* all zero: no log, or */
+    bool     logs;      /* a log to the standard output */
     uint32_t log_lines; /* that wait for the log. 0: 1024 */
 
     /* TLS, as janus_tls_server_wire gives it. It must exist until the call has returned. A
      * handshake has head_ns. NULL: bytes travel as they are. */
     const janus_wire_maker *wire;
+
+    /* A table that janus_http_routes follows. The server's handler must be NULL then. */
+    const janus_http_route *routes;
 } janus_http_options;
 #define JANUS_HTTP_OPTIONS(...) JANUS_OPTIONS_(janus_http_options, __VA_ARGS__)
 
-/* One row of a table of routes. The last row has the pattern NULL. */
-typedef struct janus_http_route {
-    janus_http_method   method;  /* GET also serves HEAD; OTHER serves every method */
-    const char         *pattern; /* "/user/{name}/files/{*}", see janus_http_routes */
-    janus_http_handler *handler;
-    void               *argument;
-} janus_http_route;
-
 JANUS_BEGIN_DECLS
+
+/*
+ * Runs a whole program that serves: a scheduler, a listener at `at`, as "127.0.0.1:8080", and
+ * janus_http_serve. SIGTERM and SIGINT stop it gracefully. The scheduler has the profile :service,
+ * with enough tasks for options.max_connections and budgets as large as options.request_budget.
+ *
+ * Prints where it serves: "open http://127.0.0.1:8080/ (Ctrl-C stops the server)". If it cannot
+ * serve, it prints why on the standard error. A program that wants another scheduler or other words
+ * calls janus_run, janus_listen and janus_http_serve itself.
+ *
+ * Context: a plain thread, as main.
+ * Yields:  it returns after the stop.
+ * Owns:    options.log must be all zero; options.logs logs to the standard output.
+ * Cost:    as janus_run and janus_http_serve.
+ * Errors:  OK       a signal came, and all connections have ended
+ *          INVALID  `at` is no address; and those of janus_run, janus_listen and janus_http_serve
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_http_run(const char *at, janus_http_handler *handler,
+                                                      void                     *argument,
+                                                      const janus_http_options *options);
 
 /*
  * Serves the connections of a listener until the listener is closed, or the task is cancelled.
@@ -159,9 +189,11 @@ JANUS_BEGIN_DECLS
  * Yields:  always.
  * Owns:    the listener stays the caller's. options.log must stay open until the call has returned.
  * Cost:    a task for each connection; 5 KiB for an idle one.
- * Errors:  OK       the listener was closed, and all connections have ended
- *          INVALID  an option is out of range, or `handler` is NULL
- *          STATE    it is no listener
+ * Errors:  OK          the listener was closed, and all connections have ended
+ *          INVALID     an option is out of range, or there is no handler and no table of routes, or
+ *                      both
+ *          TASK_LIMIT  the scheduler's max_tasks is too small for options.max_connections
+ *          STATE       it is no listener
  *          STALE, CANCELLED, NO_MEMORY, and those of janus_accept and janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_serve(janus_io            listener,
@@ -176,8 +208,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_serve(janus_io            list
  * Yields:  always.
  * Owns:    takes `io`: the call closes it.
  * Cost:    as janus_http_serve.
- * Errors:  as janus_http_serve. UNAVAILABLE: options.log or stop_on_signals is set. INVALID: the
- *          stack of the task is smaller than options.wire needs
+ * Errors:  as janus_http_serve. UNAVAILABLE: options.log, logs or stop_on_signals is set. INVALID:
+ *          the stack of the task is smaller than options.wire needs
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_serve_one(janus_io                  io,
                                                             janus_http_handler       *handler,
@@ -235,6 +267,29 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_peer(const janus_http *http, j
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_decode(janus_http_text text, bool form, char *out,
                                                          size_t room, size_t *out_bytes);
+
+/*
+ * Whether a text is these bytes, in the same case of letters.
+ *
+ * Context: anyone.
+ * Yields:  never.
+ * Owns:    nothing.
+ * Cost:    a comparison.
+ * Errors:  false: `other` is NULL
+ */
+JANUS_API bool janus_http_text_equal(janus_http_text text, const char *other);
+
+/*
+ * Reads a number without a sign: "42".
+ *
+ * Context: anyone.
+ * Yields:  never.
+ * Owns:    *out is the caller's.
+ * Cost:    a step for each digit.
+ * Errors:  INVALID  the text has other bytes than digits, or none, or `out` is NULL
+ *          FULL     the number is larger than UINT64_MAX
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_http_text_number(janus_http_text text, uint64_t *out);
 
 /*
  * Finds a value in the query: of "a=1&b=2" the value of "b" is "2", as sent.
@@ -436,7 +491,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_answer_file(janus_http *http, 
                                                               janus_http_text path);
 
 /*
- * A handler that follows a table of routes, which is its argument:
+ * A handler that follows a table of routes, which is its argument. options.routes does the same for
+ * a whole server:
  *
  *     static const janus_http_route routes[] = {
  *         {JANUS_HTTP_METHOD_GET, "/", greet, NULL},
@@ -444,7 +500,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_answer_file(janus_http *http, 
  *         {JANUS_HTTP_METHOD_GET, "/files/{*}", show_file, &folder},
  *         {0, NULL, NULL, NULL},
  *     };
- *     return janus_http_serve(listener, janus_http_routes, (void *)routes, NULL);
+ *     return janus_http_serve(listener, NULL, &users, JANUS_HTTP_OPTIONS(.routes = routes));
  *
  * A part in braces captures one segment that is not empty. "{*}" at the end captures the rest,
  * with its slashes, which may be empty. Everything else must be as sent. The first row that fits

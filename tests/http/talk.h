@@ -19,6 +19,7 @@ struct talk {
     uint32_t                  workers; /* 0: two */
     uint64_t                  seed;    /* not 0: always simulated */
     const janus_budget       *max_budget;
+    uint64_t                  max_tasks; /* 0: the usual */
     janus_io                  listener;
     janus_address             at;
     janus_status              served;
@@ -53,10 +54,10 @@ static inline int64_t talk_first(void *argument)
 /* Runs the server and the client, until both have ended. */
 static inline void talk_run(struct talk *talk)
 {
-    janus_scheduler *scheduler =
-        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = talk->workers != 0 ? talk->workers : 2,
-                                         .deterministic_seed = talk->seed,
-                                         .max_budget = talk->max_budget, .stack_bytes = 65536));
+    janus_scheduler *scheduler = rig_open(
+        JANUS_SCHEDULER_OPTIONS(.worker_count = talk->workers != 0 ? talk->workers : 2,
+                                .deterministic_seed = talk->seed, .max_tasks = talk->max_tasks,
+                                .max_budget = talk->max_budget, .stack_bytes = 65536));
     rig_do(scheduler, talk_first, talk);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* The server: how many connections a scheduler has tasks for, routes of a whole server, texts. */
+#include "talk.h"
+
+#define LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+
+enum { TASKS = 21, ROOM = 8, GUESTS = 12 };
+
+static atomic_int inside;
+
+/* Answers when as many requests run as there is room for. */
+static int64_t meet(janus_http *http, const janus_http_request *request)
+{
+    (void)request;
+    atomic_fetch_add(&inside, 1);
+    while (atomic_load(&inside) < ROOM) {
+        if (janus_yield() != JANUS_OK) return -100;
+    }
+    return janus_http_answer_text(http, 200, "met");
+}
+
+static void come_together(struct talk *talk)
+{
+    janus_io guests[GUESTS];
+    atomic_store(&inside, 0);
+    for (int i = 0; i < GUESTS; i++) {
+        guests[i] = talk_open(talk);
+        talk_put(guests[i], LAST("/"));
+    }
+    for (int i = 0; i < GUESTS; i++) CHECK(strstr(talk_rest(talk, guests[i]), "met") != NULL);
+    CHECK_EQ(atomic_load(&inside), GUESTS);
+}
+
+TEST("by default a scheduler has tasks for the requests of all connections at the same time")
+{
+    talk_run(&(struct talk){.handler = meet, .client = come_together, .max_tasks = TASKS});
+}
+
+TEST("as many connections as the scheduler has tasks for can be asked for")
+{
+    talk_run(&(struct talk){.handler = meet,
+                            .client = come_together,
+                            .max_tasks = TASKS,
+                            .options = JANUS_HTTP_OPTIONS(.max_connections = ROOM)});
+}
+
+static void ask_for_more(struct talk *talk)
+{
+    for (uint32_t n = ROOM + 1; n < 1000000; n *= 7) {
+        CHECK_EQ(
+            janus_http_serve(talk->listener, meet, NULL, JANUS_HTTP_OPTIONS(.max_connections = n)),
+            JANUS_TASK_LIMIT);
+    }
+    come_together(talk); /* the server itself goes on */
+}
+
+TEST("a server that needs more tasks than the scheduler allows is refused")
+{
+    talk_run(&(struct talk){.handler = meet, .client = ask_for_more, .max_tasks = TASKS});
+}
+
+/* Routes. */
+
+static int64_t tell(janus_http *http, const janus_http_request *request)
+{
+    return janus_http_answer_text(http, 200, request->argument);
+}
+
+static const janus_http_route routes[] = {
+    {JANUS_HTTP_METHOD_GET, "/own", tell, "its own"},
+    {JANUS_HTTP_METHOD_GET, "/shared", tell, NULL},
+    {0, NULL, NULL, NULL},
+};
+
+static void follow_routes(struct talk *talk)
+{
+    CHECK(strstr(talk_ask(talk, LAST("/own")), "\r\n\r\nits own") != NULL);
+    CHECK(strstr(talk_ask(talk, LAST("/shared")), "\r\n\r\nthe server's") != NULL);
+    CHECK(strncmp(talk_ask(talk, LAST("/none")), "HTTP/1.1 404 ", 13) == 0);
+}
+
+TEST("a row without an argument gets the server's")
+{
+    talk_run(&(struct talk){.argument = "the server's",
+                            .client = follow_routes,
+                            .options = JANUS_HTTP_OPTIONS(.routes = routes)});
+}
+
+static janus_status serve_row(struct talk *talk, janus_http_route row)
+{
+    janus_http_route table[2] = {row, {0, NULL, NULL, NULL}};
+    return janus_http_serve(talk->listener, NULL, NULL, JANUS_HTTP_OPTIONS(.routes = table));
+}
+
+static void offer_wrong_tables(struct talk *talk)
+{
+    static const char *const wrong[] = {"",       "a",  "/{",  "/a/{b",
+                                        "/{*}/a", "**", "{*}", "/{1}{2}{3}{4}{5}{6}{7}{8}{9}"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_EQ(serve_row(talk, (janus_http_route){0, wrong[i], tell, NULL}), JANUS_INVALID);
+    }
+    CHECK_EQ(serve_row(talk, (janus_http_route){0, "/", NULL, NULL}), JANUS_INVALID);
+    CHECK_EQ(serve_row(talk, (janus_http_route){(janus_http_method)99, "/", tell, NULL}),
+             JANUS_INVALID);
+    CHECK_EQ(janus_http_serve(talk->listener, tell, NULL, JANUS_HTTP_OPTIONS(.routes = routes)),
+             JANUS_INVALID);
+    CHECK(strstr(talk_ask(talk, LAST("/")), "the server's") != NULL); /* it goes on */
+}
+
+TEST("a table of routes that cannot fit is refused before anything is served")
+{
+    talk_run(
+        &(struct talk){.handler = tell, .argument = "the server's", .client = offer_wrong_tables});
+}
+
+/* Texts. */
+
+static janus_http_text text_of(const char *text) { return (janus_http_text){text, strlen(text)}; }
+
+TEST("a number of a request is digits only, and fits")
+{
+    uint64_t number = 7;
+    CHECK_EQ(janus_http_text_number(text_of("0"), &number), JANUS_OK);
+    CHECK_EQ(number, 0);
+    CHECK_EQ(janus_http_text_number(text_of("0042"), &number), JANUS_OK);
+    CHECK_EQ(number, 42);
+    CHECK_EQ(janus_http_text_number(text_of("18446744073709551615"), &number), JANUS_OK);
+    CHECK_EQ(number, UINT64_MAX);
+    CHECK_EQ(janus_http_text_number(text_of("18446744073709551616"), &number), JANUS_FULL);
+    CHECK_EQ(janus_http_text_number(text_of("99999999999999999999"), &number), JANUS_FULL);
+    CHECK_EQ(janus_http_text_number(text_of("184467440737095516150"), &number), JANUS_FULL);
+    static const char *const wrong[] = {"", "-1", "+1", " 1", "1 ", "1a", "0x1", "1.0"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        CHECK_EQ(janus_http_text_number(text_of(wrong[i]), &number), JANUS_INVALID);
+    }
+    CHECK_EQ(janus_http_text_number((janus_http_text){NULL, 0}, &number), JANUS_INVALID);
+    CHECK_EQ(janus_http_text_number(text_of("1"), NULL), JANUS_INVALID);
+    CHECK_EQ(number, UINT64_MAX);
+}
+
+TEST("a text equals the same bytes only")
+{
+    CHECK(janus_http_text_equal(text_of("abc"), "abc"));
+    CHECK(janus_http_text_equal((janus_http_text){NULL, 0}, ""));
+    CHECK(!janus_http_text_equal(text_of("abc"), "ABC"));
+    CHECK(!janus_http_text_equal(text_of("abc"), "ab"));
+    CHECK(!janus_http_text_equal(text_of("ab"), "abc"));
+    CHECK(!janus_http_text_equal(text_of("abc"), NULL));
+}
