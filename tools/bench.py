@@ -35,7 +35,9 @@ import sys
 import time
 
 import bench_charts
-from bench_results import OURS, TOGETHER, crew, judged, named, number_text, rivals_of, shown
+import bench_targets
+from bench_results import (OURS, TOGETHER, crew, is_ratio, judged, named, number_text, rivals_of,
+                           shown)
 
 ROUNDS = 5
 TIMEOUT_S = 300
@@ -68,9 +70,11 @@ WORKS = {
     "accept": (1,),
     "idle": (1,),
     "http": (1, 2),
+    "http_idle": (1,),
 }
 # rounds, full and quick; the net works measure pairs, whose median needs more rounds
-LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1), "http": (9, 5)}
+LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1), "http": (9, 5),
+        "http_idle": (2, 1)}
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 
@@ -196,6 +200,14 @@ def race(programs, work, workers, quick, progress):
     return results, wrongs
 
 
+def together_text(result):
+    """Of ratios also the minimum, which shows the quietest moment."""
+    if result is None:
+        return ""
+    least = f" ({result['min']:.2f})" if is_ratio(result) and result["runs"] > 1 else ""
+    return f"{result['median']:.2f}{least}"
+
+
 def show_together(work, workers, results):
     """A table for each situation: a line for each system, a column for the medians of a measure."""
     situations = {}
@@ -207,12 +219,12 @@ def show_together(work, workers, results):
         measures = list(dict.fromkeys(m for row in systems.values() for m in row))
         width = max(16, *(len(name) for name in systems))
         turns = max(r["runs"] for row in systems.values() for r in row.values())
-        print(f"\n{work}, {crew(workers)}: {situation}; medians of {turns}")
+        note = ", and in brackets minima" if turns > 1 else ""
+        print(f"\n{work}, {crew(workers)}: {situation}; medians of {turns}{note}")
         print(f"  {'':{width}}  {'  '.join(measures)}")
         for name in sorted(systems, key=lambda n: systems[n].get(measures[0], {"median": 1e9})[
                 "median"]):
-            cells = (f"{systems[name][m]['median']:{len(m)}.2f}" if m in systems[name]
-                     else " " * len(m) for m in measures)
+            cells = (f"{together_text(systems[name].get(m)):>{len(m)}}" for m in measures)
             print(f"  {name:{width}}  {'  '.join(cells)}".rstrip())
 
 
@@ -250,6 +262,8 @@ def show(work, workers, results, notes):
         print(f"\n{work}, {crew(workers)}")
     for note in notes:
         print(f"  {note}")
+    for line in bench_targets.verdicts(results):
+        print(f"  {line}")
     sys.stdout.flush()
 
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The base of the works `echo`, `accept` and `idle`: epoll and nothing else (protocol.h).
+ * The base of the works with servers: epoll and nothing else (protocol.h).
  *
  * Each thread has a level-triggered set and a listener of its own (SO_REUSEPORT). It accepts until
  * nothing is left, reads once for each event, and writes at once. It waits for room only if the
- * socket was full. A connection has its buffer on the heap.
+ * socket was full. A connection has its buffer on the heap. In the work `http` each look at the set
+ * asks for the second, and a new second writes a new Date.
  */
 #include "protocol.h"
 
@@ -26,6 +27,9 @@ struct connection {
 
 static struct net_order order;
 static uint16_t         port;
+
+static _Thread_local char   dated[NET_DATED_BYTES + 1];
+static _Thread_local time_t second;
 
 static void watch(int set, int what, struct connection *c, uint32_t events)
 {
@@ -74,6 +78,7 @@ static bool send_rest(int set, struct connection *c, const char *bytes, size_t c
 static bool answer(int set, struct connection *c)
 {
     if (!order.hello) return send_rest(set, c, c->bytes, c->have);
+    if (order.http) return send_rest(set, c, dated, NET_DATED_BYTES);
     return send_rest(set, c, NET_ANSWER, sizeof NET_ANSWER - 1);
 }
 
@@ -98,6 +103,10 @@ _Noreturn static void *run(void *argument)
     for (;;) {
         int count = epoll_wait(set, events, EVENTS, -1);
         net_need(count >= 0 || errno == EINTR, "epoll_wait");
+        if (order.http && time(NULL) != second) {
+            second = time(NULL);
+            net_date(dated);
+        }
         for (int i = 0; i < count; i++) {
             struct connection *c = events[i].data.ptr;
             if (c == &listener) {

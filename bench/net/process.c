@@ -13,19 +13,20 @@
 #include <unistd.h>
 
 /* In the child. */
-static void become(const char *path, bool hello, unsigned workers, const cpu_set_t *cores, int out)
+static void become(const char *path, const char *mode, unsigned workers, const cpu_set_t *cores,
+                   int out)
 {
     char count[16];
     snprintf(count, sizeof count, "%u", workers);
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && sched_setaffinity(0, sizeof *cores, cores) == 0 &&
         dup2(out, STDOUT_FILENO) == STDOUT_FILENO) {
-        execl(path, path, hello ? "hello" : "echo", count, (char *)NULL);
+        execl(path, path, mode, count, (char *)NULL);
     }
     perror(path);
     _exit(1);
 }
 
-void process_start(struct process *process, const char *path, bool hello, unsigned workers,
+void process_start(struct process *process, const char *path, const char *mode, unsigned workers,
                    const cpu_set_t *cores)
 {
     int ends[2];
@@ -33,7 +34,7 @@ void process_start(struct process *process, const char *path, bool hello, unsign
     net_need(pipe2(ends, O_CLOEXEC) == 0, "pipe2");
     process->pid = fork();
     net_need(process->pid >= 0, "fork");
-    if (process->pid == 0) become(path, hello, workers, cores, ends[1]);
+    if (process->pid == 0) become(path, mode, workers, cores, ends[1]);
     close(ends[1]);
     FILE    *line = fdopen(ends[0], "r");
     unsigned port = 0;

@@ -24,7 +24,7 @@ struct process {
 
 /* Starts a server (protocol.h) on these cores, and waits for its line. It dies with this thread.
  * Exits with a message if it cannot. */
-void process_start(struct process *process, const char *path, bool hello, unsigned workers,
+void process_start(struct process *process, const char *path, const char *mode, unsigned workers,
                    const cpu_set_t *cores);
 void process_stop(struct process *process);
 

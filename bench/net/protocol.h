@@ -2,7 +2,7 @@
 /*
  * What the servers of the works `echo`, `accept`, `idle` and `http` and their client share.
  *
- *     SERVER echo|hello WORKERS
+ *     SERVER echo|hello|http WORKERS
  *
  * A server listens on a port that the system chooses and prints one line: the port, its name with
  * `_` for spaces, its version. Then it serves until somebody kills it.
@@ -10,7 +10,14 @@
  * echo:  a client sends NET_ECHO_BYTES at a time, and the server sends back what it reads.
  * hello: a client sends a head that ends with an empty line. The server answers with NET_ANSWER.
  *
- *        In the work `http` the head may be any, and the body is NET_BODY.
+ * http:  as hello, and the answer is NET_HEAD, a field Date that names this second, an empty line
+ *        and NET_BODY, in one segment. So raw epoll answers the same bytes as a server of HTTP.
+ *        nginx says "Server: nginx" and adds "Connection: keep-alive". h2o orders its fields
+ *        differently and its file has the fields Last-Modified, ETag and Accept-Ranges as well.
+ *        Go and hyper order their fields differently.
+ *
+ *        Where a server has handlers, it knows two more paths. /burn runs net_burn and answers as
+ *        /hello does. /stream answers with NET_STREAM_BYTES.
  *
  * A client has one request under way on a connection. A server closes when the client has closed.
  */
@@ -25,6 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 enum {
     NET_ECHO_BYTES = 64,
@@ -39,6 +47,14 @@ enum {
     "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\nContent-Length: "             \
     "13\r\n\r\n" NET_BODY
 
+#define NET_HEAD                                                                                   \
+    "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\n"                             \
+    "Content-Length: 13\r\n"
+enum { NET_DATED_BYTES = sizeof NET_HEAD - 1 + 39 + sizeof NET_BODY - 1 };
+
+#define NET_STREAM_BYTES (UINT64_C(1) << 30)
+enum { NET_BURN_ROUNDS = 3000000, NET_BURN_STRIDE = 1000 };
+
 /* Exits with a message, unless all is right. */
 static inline void net_need(bool right, const char *what)
 {
@@ -49,7 +65,8 @@ static inline void net_need(bool right, const char *what)
 
 /* What a server was asked for. */
 struct net_order {
-    bool     hello; /* or echo */
+    bool     hello; /* or echo; also true for http */
+    bool     http;
     unsigned workers;
 };
 
@@ -57,9 +74,10 @@ static inline struct net_order net_order_read(int argc, char **argv)
 {
     struct net_order order = {.workers = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0};
     bool             echo = argc == 3 && strcmp(argv[1], "echo") == 0;
-    order.hello = argc == 3 && strcmp(argv[1], "hello") == 0;
+    order.http = argc == 3 && strcmp(argv[1], "http") == 0;
+    order.hello = order.http || (argc == 3 && strcmp(argv[1], "hello") == 0);
     if ((!echo && !order.hello) || order.workers == 0) {
-        fprintf(stderr, "usage: %s echo|hello WORKERS\n", argv[0]);
+        fprintf(stderr, "usage: %s echo|hello|http WORKERS\n", argv[0]);
         exit(2);
     }
     return order;
@@ -86,6 +104,28 @@ static inline int net_listener(uint16_t *port)
     net_need(getsockname(fd, (struct sockaddr *)&at, &bytes) == 0, "getsockname");
     *port = ntohs(at.sin_port);
     return fd;
+}
+
+/* Writes the answer of the work `http`, with the date of this second. */
+static inline void net_date(char answer[NET_DATED_BYTES + 1])
+{
+    time_t    now = time(NULL);
+    struct tm parts;
+    gmtime_r(&now, &parts);
+    size_t have = strlen(strcpy(answer, NET_HEAD));
+    have += strftime(answer + have, 40, "Date: %a, %d %b %Y %H:%M:%S GMT\r\n\r\n", &parts);
+    memcpy(answer + have, NET_BODY, sizeof NET_BODY);
+}
+
+/* A part of a computation that no compiler leaves out: NET_BURN_STRIDE rounds. */
+static inline uint64_t net_burn(uint64_t state)
+{
+    for (int i = 0; i < NET_BURN_STRIDE; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+    }
+    return state;
 }
 
 /* The end of the first head in these bytes, or 0. */

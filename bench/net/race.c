@@ -14,11 +14,15 @@
  *     idle    bytes for each idle connection that has made one request, RSS and page tables; the
  *             CPU time of a second in which nothing happens
  *
- * With NET_HTTP the server is one of HTTP, and the work is `http`: all three situations of hello.
+ * With NET_HTTP the server is one of HTTP. Its works are `http`, which is hello and accept, and
+ * `http_idle`, which has fewer connections than idle.
+ * A peer there also has NET_OURS, our server, which takes a turn of its own:
  *
- * Slots of 50 ms take turns: raw epoll, the server, the server, raw epoll (ABBA), and so on. So a
- * drift of the machine hits both. A server with one worker has one core, and the client another.
- * Two workers and the client's two threads share two cores.
+ *        ours          the CPU time of our server for a request, against that of the peer
+ *
+ * Slots of 50 ms take turns: raw epoll, the server, the server, raw epoll (ABBA), and so on. With
+ * ours it is ABCCBA. So a drift of the machine hits all. A server with one worker has one core, and
+ * the client another. Two workers and the client's two threads share two cores.
  *
  * The CPU time is the process's CPU clock. It includes the kernel's work for a call, and leaves out
  * the time that a thread waits for a core. Other programs on the machine disturb wall time and
@@ -38,6 +42,12 @@
 
 #ifndef NET_HTTP
 #define NET_HTTP 0
+#endif
+#ifndef NET_WORKERS_MAX
+#define NET_WORKERS_MAX 2
+#endif
+#ifndef NET_OURS
+#define NET_OURS NULL
 #endif
 
 enum { IDLE_FEW = 10000, IDLE_MANY = 100000, SPARE_DESCRIPTORS = 64 };
@@ -75,12 +85,14 @@ static void choose_cores(cpu_set_t *server, cpu_set_t *client)
     runner_need(CPU_COUNT(client) == 1, "needs two cores");
 }
 
+static const char *mode_of(bool hello) { return NET_HTTP ? "http" : hello ? "hello" : "echo"; }
+
 static void open_side(struct side *side, const char *path, const struct shape *shape)
 {
     cpu_set_t server, client;
     choose_cores(&server, &client);
     memset(side, 0, sizeof *side);
-    process_start(&side->process, path, shape->hello, runner.workers, &server);
+    process_start(&side->process, path, mode_of(shape->hello), runner.workers, &server);
     runner_need(sched_setaffinity(0, sizeof client, &client) == 0, "cannot choose a core");
     struct load_plan plan = {.port = side->process.port,
                              .hello = shape->hello,
@@ -138,29 +150,35 @@ static void tell_calls(struct side *side, const char *label)
     tell(side, label, "system calls", "calls", calls / (double)report.requests);
 }
 
+enum { BASE, SERVER, OURS, SIDES };
+
+static void tell_all(struct side *sides, int count, const char *label)
+{
+    struct side *base = &sides[BASE], *side = &sides[SERVER];
+    double       p99 = load_percentile(&side->report, 99), cpu = cpu_of_request(side);
+    tell(side, label, "CPU", "x raw epoll", cpu / cpu_of_request(base));
+    if (count > OURS) tell(side, label, "ours", "x its CPU", cpu_of_request(&sides[OURS]) / cpu);
+    tell(side, label, "p99", "x raw epoll", p99 / load_percentile(&base->report, 99));
+    tell_calls(side, label);
+    tell(side, label, "CPU time", "ns", cpu);
+    tell(side, label, "wall time", "ns", (double)side->report.ns / (double)side->report.requests);
+    tell(side, label, "p50 time", "us", load_percentile(&side->report, 50) / 1000);
+    tell(side, label, "p99 time", "us", p99 / 1000);
+}
+
 static void race(const char *label, const struct shape *shape)
 {
-    struct side base, side;
-    open_side(&base, NET_BASE, shape);
-    open_side(&side, NET_SERVER, shape);
-    warm_up(&base);
-    warm_up(&side);
+    const char *const paths[SIDES] = {NET_BASE, NET_SERVER, NET_OURS};
+    struct side       sides[SIDES];
+    int               count = NET_OURS == NULL ? OURS : SIDES;
+    for (int i = 0; i < count; i++) open_side(&sides[i], paths[i], shape);
+    for (int i = 0; i < count; i++) warm_up(&sides[i]);
     for (int turn = 0; turn < turns(); turn++) {
-        slot(&base);
-        slot(&side);
-        slot(&side);
-        slot(&base);
+        for (int i = 0; i < count; i++) slot(&sides[i]);
+        for (int i = count; i-- > 0;) slot(&sides[i]);
     }
-    double p99 = load_percentile(&side.report, 99);
-    tell(&side, label, "CPU", "x raw epoll", cpu_of_request(&side) / cpu_of_request(&base));
-    tell(&side, label, "p99", "x raw epoll", p99 / load_percentile(&base.report, 99));
-    tell_calls(&side, label);
-    tell(&side, label, "CPU time", "ns", cpu_of_request(&side));
-    tell(&side, label, "wall time", "ns", (double)side.report.ns / (double)side.report.requests);
-    tell(&side, label, "p50 time", "us", load_percentile(&side.report, 50) / 1000);
-    tell(&side, label, "p99 time", "us", p99 / 1000);
-    close_side(&side);
-    close_side(&base);
+    tell_all(sides, count, label);
+    for (int i = count; i-- > 0;) close_side(&sides[i]);
 }
 
 static void run_echo(void)
@@ -205,7 +223,7 @@ static void idle(unsigned wanted)
     int            *fds = calloc(wanted, sizeof *fds);
     runner_need(fds != NULL, "no memory");
     choose_cores(&server, &client);
-    process_start(&side.process, NET_SERVER, NET_HTTP, runner.workers, &server);
+    process_start(&side.process, NET_SERVER, mode_of(false), runner.workers, &server);
     runner_need(load_idle(side.process.port, NET_HTTP, 1, fds) == 1, "the server does not answer");
     close(fds[0]);
     settle(&side.process);
@@ -252,15 +270,16 @@ static void run_idle(void)
 static void run_http(void)
 {
     run_echo();
-    if (runner.workers > 1) return;
-    run_accept();
-    idle(allowed(IDLE_FEW));
+    if (runner.workers == 1) run_accept();
 }
+
+static void run_http_idle(void) { idle(allowed(IDLE_FEW)); }
 
 int main(int argc, char **argv)
 {
     static const struct runner_work works[] = {
         {"echo", 2, run_echo}, {"accept", 1, run_accept}, {"idle", 1, run_idle}, {NULL, 0, NULL}};
-    static const struct runner_work http[] = {{"http", 2, run_http}, {NULL, 0, NULL}};
+    static const struct runner_work http[] = {
+        {"http", NET_WORKERS_MAX, run_http}, {"http_idle", 1, run_http_idle}, {NULL, 0, NULL}};
     return runner_main(argc, argv, NET_SERVER, "", NET_HTTP ? http : works);
 }

@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOP / "tools"))
 import bench  # noqa: E402
 import bench_charts  # noqa: E402
+import bench_targets  # noqa: E402
 
 FIELDS = ["work", "system", "version", "workers", "metric", "unit", "min", "median", "runs"]
 
@@ -141,13 +142,14 @@ class Pairs(Race):
         text = self.race("accept")[1]
         self.assertRegex(text, r"accept, 1 +64: CPU +1.2 x raw epoll +1.1 Other 1 +0.92 x +lost")
 
-    def test_a_situation_is_one_table_with_the_medians_of_all_measures(self):
+    def test_a_situation_is_one_table_with_all_medians_and_the_minima_of_ratios(self):
         self.paired("a", "janusrt", 1.25, 1, 1.25)
         self.paired("b", "janusrt", 4000, measure="CPU time", unit="ns")
         self.paired("c", "raw epoll", 1)
         text = self.race("accept")[1]
-        self.assertRegex(text, r"accept, 1 worker: 64; medians of 5\n +CPU, x raw epoll  CPU time, "
-                               r"ns\n  raw epoll 1 +1.00\n  janusrt 1 +1.25 +4000.00\n")
+        self.assertRegex(text, r"accept, 1 worker: 64; medians of 5, and in brackets minima\n +"
+                               r"CPU, x raw epoll  CPU time, ns\n  raw epoll 1 +1.00 \(1.00\)\n  "
+                               r"janusrt 1 +1.25 \(1.00\) +4000.00\n")
 
     def test_raw_epoll_is_a_floor_and_cannot_be_the_fastest(self):
         self.paired("a", "janusrt", 1.2)
@@ -158,6 +160,25 @@ class Pairs(Race):
         self.paired("a", "janusrt", 1.2, end="echo note: no calls counted >&2; exit 0")
         self.paired("b", "Other", 1.0, end="echo note: no calls counted >&2; exit 0")
         self.assertEqual(self.race("accept")[1].count("  no calls counted\n"), 1)
+
+
+class Targets(Race):
+    def told(self, metric, system, unit, value, workers=1):
+        return {"work": "http", "system": system, "version": "1", "workers": workers,
+                "metric": metric, "unit": unit, "min": value - 1, "median": value, "runs": 5}
+
+    def test_a_target_is_judged_by_the_median_and_names_the_peer(self):
+        self.assertEqual(bench_targets.verdicts([
+            self.told("hello, 64 connections: CPU", "janusrt", "x raw epoll", 1.1),
+            self.told("hello, 64 connections: ours", "nginx", "x its CPU", 0.76)]), [
+                "target: hello, 64 connections: CPU: 1.1 of at most 1.1 x raw epoll: held",
+                "target: hello, 64 connections: ours, nginx: 0.76 of at most 0.75 x its CPU: "
+                "MISSED"])
+
+    def test_a_target_holds_for_one_worker_and_for_the_system_that_it_names(self):
+        self.assertEqual(bench_targets.verdicts([
+            self.told("hello, 64 connections: CPU", "janusrt", "x raw epoll", 2, workers=2),
+            self.told("hello, 64 connections: CPU", "nginx", "x raw epoll", 2)]), [])
 
 
 class Failures(Race):
