@@ -13,7 +13,8 @@ void jrt_http_body_begin(struct janus_http *http)
     http->left = head->framing == JRT_HTTP_LENGTH ? head->content_length : 0;
     http->body_got = 0;
     http->max_body = http->server->options.max_body_bytes;
-    http->waited_ns = 0;
+    http->credit_ns = JRT_HTTP_RATE_NS;
+    http->credited = 0;
     http->piece = 0;
     http->body_over = head->framing != JRT_HTTP_CHUNKED && http->left == 0;
     http->continue_due = head->expect_continue && !http->body_over;
@@ -45,15 +46,18 @@ static janus_status fail(struct janus_http *http, janus_status status, uint16_t 
     return status;
 }
 
-/* Until when the client may let us wait: for body_ns, and not longer than its bytes allow. */
-static uint64_t body_end(const struct janus_http *http, uint64_t now)
+/*
+ * Until when the client may let us wait. Each byte gives it credit, by the lowest speed. The credit
+ * never exceeds body_ns, so bytes that came fast do not pay for a long trickle.
+ */
+static uint64_t body_end(struct janus_http *http, uint64_t now)
 {
     const janus_http_options *options = &http->server->options;
-    uint64_t                  earned = http->body_got / options->min_rate * JANUS_SECONDS +
-                      http->body_got % options->min_rate * JANUS_SECONDS / options->min_rate +
-                      JRT_HTTP_RATE_NS;
-    uint64_t rest = earned > http->waited_ns ? earned - http->waited_ns : 0;
-    return jrt_http_after(now, rest < options->body_ns ? rest : options->body_ns);
+    uint64_t                  got = http->body_got - http->credited, rate = options->min_rate;
+    http->credited = http->body_got;
+    http->credit_ns += got / rate * JANUS_SECONDS + got % rate * JANUS_SECONDS / rate;
+    if (http->credit_ns > options->body_ns) http->credit_ns = options->body_ns;
+    return jrt_http_after(now, http->credit_ns);
 }
 
 /* Reads bytes of the body, to `to`, or into the buffer if that is NULL. */
@@ -82,7 +86,8 @@ static janus_status receive(struct janus_http *http, void *to, size_t max, size_
         } while (status == JANUS_DEADLINE && janus_now_ns() < http->read_deadline &&
                  janus_io_set_deadline(http->io, JANUS_IO_READ, http->read_deadline) == JANUS_OK);
     }
-    http->waited_ns += janus_now_ns() - now;
+    uint64_t waited = janus_now_ns() - now;
+    http->credit_ns -= waited < http->credit_ns ? waited : http->credit_ns;
     if (status == JANUS_OK) return status;
     if (status == JANUS_DEADLINE) return fail(http, status, 408, "the body came too slowly");
     if (status == JANUS_CLOSED) status = JANUS_RESET;

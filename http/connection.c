@@ -245,14 +245,16 @@ static janus_status open_requests(struct jrt_http_connection *c)
     return status;
 }
 
-/* Answers that no child can be started. */
+/* Answers that no child can be started, if a request has begun. */
 static void excuse(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
-    jrt_http_request_begin(&http->head);
-    jrt_http_body_begin(http);
-    if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
-    jrt_http_answer_error(http, 503, "the server has no room for this request");
+    if (http->end > http->at) {
+        jrt_http_request_begin(&http->head);
+        jrt_http_body_begin(http);
+        if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
+        jrt_http_answer_error(http, 503, "the server has no room for this request");
+    }
     if (jrt_http_flush_all(http) == JANUS_OK) c->then = JRT_HTTP_THEN_LEAVE;
 }
 

@@ -3,14 +3,15 @@
  * The child of a connection's task: one request after the other.
  *
  * A child serves the next request only if the last handler left the child as it was. It left no
- * memory, no handle, no defer, no open nursery, and at least half of the pool. The check costs a
- * tenth of another child. A child that is not clean ends, so that its defers run, and the
+ * memory, no handle, no defer, no shield, no open nursery, and at least half of the pool. The check
+ * costs a tenth of another child. A child that is not clean ends, so that its defers run, and the
  * connection's task starts another one.
  */
 #include "http/server.h"
 
 #include <janusrt/charge.h>
 #include <janusrt/memory.h>
+#include <janusrt/task.h>
 
 janus_status jrt_http_fill(struct janus_http *http)
 {
@@ -113,6 +114,16 @@ static bool next_head(struct janus_http *http)
     }
 }
 
+/* Chunks are decoded behind the head. If little room is left there, the head moves to the front. */
+static void make_space(struct janus_http *http)
+{
+    size_t behind = http->server->in_bytes - http->at - http->head.bytes;
+    if (http->head.framing != JRT_HTTP_CHUNKED || behind >= JRT_HTTP_SPARE_BYTES) return;
+    memmove(http->in, http->in + http->at, http->end - http->at);
+    http->end -= http->at;
+    http->at = 0;
+}
+
 static void set_request(struct janus_http *http)
 {
     const struct jrt_http_head *head = &http->head;
@@ -146,14 +157,22 @@ __attribute__((noinline)) static int64_t call_handler(struct janus_http *http)
     return result;
 }
 
-/* The memory that the library holds for the task. 0: unknown. */
-static uint64_t record_bytes(void)
+/* What the library holds for the task, to see what a handler leaves behind. */
+static void look(struct jrt_http_left *out)
 {
     janus_memory_info memory = JANUS_MEMORY_INFO();
-    return janus_memory_inspect(&memory) == JANUS_OK ? memory.record_bytes : 0;
+    JANUS_IGNORE(janus_memory_inspect(&memory)); /* in a task it cannot fail */
+    *out = (struct jrt_http_left){memory.record_bytes, memory.frame_count};
 }
 
-/* Runs the handler with a time limit. False: it left a nursery open. */
+static size_t left_frames(void)
+{
+    struct jrt_http_left left;
+    look(&left);
+    return left.frames;
+}
+
+/* Runs the handler with a time limit. False: it left a nursery or a shield open. */
 static bool run_limited(struct janus_http *http, int64_t *result)
 {
     uint64_t      end = jrt_http_after(janus_now_ns(), http->server->options.handler_ns);
@@ -163,15 +182,16 @@ static bool run_limited(struct janus_http *http, int64_t *result)
     *result = status;
     if (status < JANUS_OK) return true;
     *result = call_handler(http);
+    if (left_frames() != http->before.frames + 1) return false;
     status = janus_nursery_end(&limit, NULL);
     if (status == JANUS_CANCELLED && http->fault == 0) {
         http->fault = 503;
         http->why = "the request took too long";
     }
-    return status != JANUS_STATE;
+    return true;
 }
 
-/* Runs the handler, and ends its answer. False: it may have left a nursery open. */
+/* Runs the handler, and ends its answer. False: it left a nursery or a shield open. */
 static bool run_handler(struct janus_http *http)
 {
     int64_t result;
@@ -181,12 +201,14 @@ static bool run_handler(struct janus_http *http)
     } else {
         result = call_handler(http);
     }
-    /* Records are those of defers and of nurseries. If there may be a nursery, little may be called
-     * here, so the connection's task ends the answer. */
-    uint64_t records = record_bytes();
-    http->littered = records != http->records;
+    *janus_task_local() = NULL; /* as for a fresh child */
+    struct jrt_http_left left;
+    look(&left);
+    http->littered = left.records != http->before.records;
     http->result = result;
-    if (records >= http->records + sizeof(janus_nursery)) return false;
+    /* A nursery or a shield lies in a frame that has ended. Little may be called here, so the
+     * connection's task ends the answer. */
+    if (left.frames != http->before.frames) return false;
     jrt_http_answer_end(http, result);
     http->active = false;
     return true;
@@ -223,6 +245,7 @@ static void count_request(struct janus_http *http)
 /* Serves a request whose head has come. False: the child ends. */
 static bool serve(struct janus_http *http)
 {
+    make_space(http);
     http->body = http->at + http->head.bytes;
     count_request(http);
     set_request(http);
@@ -235,7 +258,10 @@ static bool serve(struct janus_http *http)
             return then(http, JRT_HTTP_THEN_CLOSE);
         return then(http, JRT_HTTP_THEN_LEAVE);
     }
-    if (!http->body_over && !jrt_http_body_drain(http)) return then(http, JRT_HTTP_THEN_LEAVE);
+    if (!http->body_over && !jrt_http_body_drain(http)) {
+        bool sent = jrt_http_flush_all(http) == JANUS_OK;
+        return then(http, sent ? JRT_HTTP_THEN_LEAVE : JRT_HTTP_THEN_CLOSE);
+    }
     http->at = http->body;
     return is_clean(http) || then(http, JRT_HTTP_THEN_FRESH);
 }
@@ -252,7 +278,7 @@ int64_t jrt_http_exchange(void *argument)
         if (status < JANUS_OK) return status;
     }
     janus_budget left = janus_budget_get_current();
-    http->records = record_bytes();
+    look(&http->before);
     http->memory = left.memory;
     left.memory = left.spawn_count = 0;
     http->portion = left;

@@ -46,7 +46,9 @@ static void find_peer(struct janus_http *http)
     if (http->peer_known) return;
     http->peer_known = true;
     if (janus_io_peer(http->io, &peer) != JANUS_OK) peer.family = JANUS_FAMILY_NONE;
-    (void)janus_address_text(&peer, http->rare->peer, JANUS_ADDRESS_TEXT_BYTES);
+    char text[JANUS_ADDRESS_TEXT_BYTES]; /* a path of Unix may have spaces */
+    escape(jrt_http_of(janus_address_text(&peer, text, sizeof text)), http->rare->peer,
+           sizeof http->rare->peer);
 }
 
 void jrt_http_log_line(struct janus_http *http)
@@ -66,6 +68,7 @@ void jrt_http_log_line(struct janus_http *http)
                    target[0] != '\0' ? target : "-", http->status, (unsigned long long)http->sent,
                    (unsigned long long)(janus_now_ns() - http->began_ns) / 1000,
                    (unsigned long long)janus_task_current_id());
+    if (strchr(line.text, '\n') == NULL) line.text[LINE_BYTES - 2] = '\n'; /* it was cut */
     if (janus_channel_try_send(log->channel, &line) != JANUS_OK) {
         atomic_fetch_add(&log->dropped, 1); /* seq_cst: rare */
     }

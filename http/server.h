@@ -124,6 +124,11 @@ struct jrt_http_connection {
 /* What has become of the answer. */
 enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE_OVER };
 
+/* What the library holds for a task: bytes of records, and records in frames of the task. */
+struct jrt_http_left {
+    size_t records, frames;
+};
+
 /* The part of a block that few requests use. */
 struct jrt_http_rare {
     char                  peer[JANUS_ADDRESS_TEXT_BYTES]; /* for the log */
@@ -167,7 +172,8 @@ struct janus_http {
     uint64_t               left;     /* of a body with a length */
     uint64_t               body_got; /* so far */
     uint64_t               max_body;
-    uint64_t               waited_ns; /* for the body */
+    uint64_t               credit_ns; /* for which the client may let us wait for the body */
+    uint64_t               credited;  /* bytes of the body that credit was given for */
     struct jrt_http_chunks chunks;
     size_t                 piece; /* decoded and not taken, at `body` */
     struct jrt_http_head   trailers;
@@ -189,10 +195,11 @@ struct janus_http {
     uint64_t began_ns; /* with a log */
 
     /* The child. */
-    uint64_t       memory, records; /* when it began, to see what a handler leaves behind */
-    janus_budget   share;           /* what it got */
-    janus_budget   portion, given;  /* supervised: for each recharge, for this request so far */
-    janus_nursery *nursery;         /* the child's own */
+    uint64_t             memory; /* when it began, to see what a handler leaves behind */
+    struct jrt_http_left before;
+    janus_budget         share;    /* what it got */
+    janus_budget   portion, given; /* supervised: for each recharge, for this request so far */
+    janus_nursery *nursery;        /* the child's own */
 
     struct jrt_http_rare *rare;  /* behind the buffers */
     char                 *large; /* the buffer for more than `small` holds */

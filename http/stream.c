@@ -65,7 +65,7 @@ janus_status janus_http_write(janus_http *http, const void *bytes, size_t count)
     http->sent += count;
     if (http->bodiless) return JANUS_OK;
     size_t frame = http->chunked ? CHUNK_FRAME_BYTES : 0;
-    bool   small = count + frame <= JRT_HTTP_OUT_BYTES / 2;
+    bool   small = count <= JRT_HTTP_OUT_BYTES / 2 - frame;
     if (small || http->out.room - http->out.bytes < frame) {
         janus_status status = jrt_http_make_room(http, small ? count + frame : frame);
         if (status != JANUS_OK) return status;

@@ -27,7 +27,8 @@ typedef struct janus_memory_info {
     size_t live_bytes;   /* its blocks, which its budget pays for */
     size_t held_bytes;   /* taken from the system for the blocks */
     size_t stack_bytes;  /* reserved for its stack */
-    size_t record_bytes; /* its record, its books, its defers and its open nurseries */
+    size_t record_bytes; /* its record, books, defers, shields and open nurseries */
+    size_t frame_count;  /* open nurseries, and shields with a deadline: in frames of the task */
 } janus_memory_info;
 #define JANUS_MEMORY_INFO() JANUS_SIZED_(janus_memory_info)
 

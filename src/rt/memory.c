@@ -271,7 +271,11 @@ janus_status janus_memory_inspect(janus_memory_info *out)
     }
     for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
         info.record_bytes += sizeof(janus_nursery);
+        info.frame_count++;
     }
+    uint16_t shields = jrt_load_relaxed(&task->shield); /* relaxed: only the task writes it. */
+    info.record_bytes += shields * sizeof(janus_shield);
+    info.frame_count += shields > 0 && task->bounds != NULL;
     if (task->purse != NULL) info.record_bytes += sizeof *task->purse;
     if (task->purse != NULL && task->purse->heap != NULL) {
         struct jrt_heap_stats stats;

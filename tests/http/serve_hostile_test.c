@@ -78,7 +78,7 @@ static int64_t misbehave(janus_http *http, const janus_http_request *request)
         CHECK_EQ(janus_http_answer(http, 200, NULL, "left", 4), JANUS_OK);
         leave_open(); /* nothing is called after it */
         return 0;
-    case 'D': /* leaves a hundred defers, which could be a nursery */
+    case 'D': /* leaves a hundred defers */
         for (int i = 0; i < 100; i++) CHECK_EQ(janus_defer(count_defer, NULL), JANUS_OK);
         return janus_http_answer(http, 200, NULL, "many", 4);
     case 'd': /* leaves a defer and a block */
@@ -218,8 +218,9 @@ static void leave_things(struct talk *talk)
         CHECK_EQ(atomic_load(&defers), i + 1);
     }
     CHECK_EQ(janus_io_close(io), JANUS_OK);
-    CHECK_STR(talk_ask(talk, GET("/Defers") GET("/good")),
-              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmany");
+    CHECK_STR(talk_ask(talk, GET("/Defers") "GET / HTTP/1.0\r\n\r\n"),
+              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nmany"
+              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ngood");
     CHECK_EQ(atomic_load(&defers), 110);
 }
 
