@@ -8,36 +8,43 @@
  * may use. What the handler itself starts has budgets as anywhere else in the program: the child
  * opens a nursery with the policy AUTO around its requests.
  */
+#include "http/block.h"
 #include "http/server.h"
 
 #include <janusrt/memory.h>
 #include <sys/mman.h>
 
-/* Enters the server's list. The lock is held for some loads, so a cancel need not end the wait. */
+bool jrt_http_lock(struct jrt_http_server *server)
+{
+    janus_shield_begin();
+    janus_status status = janus_mutex_lock(&server->mutex);
+    janus_shield_end();
+    while (status != JANUS_OK) { /* CANCELLED: the shield is over; a try ignores that */
+        status = janus_mutex_try_lock(&server->mutex);
+        if (status == JANUS_NO_MEMORY) return false;
+    }
+    return true;
+}
+
+/* Enters the server's list. False: no memory. */
 static bool enter(struct jrt_http_connection *c)
 {
     struct jrt_http_server *server = c->server;
-    janus_shield_begin();
-    bool locked = janus_mutex_lock(&server->mutex) == JANUS_OK;
-    if (locked) {
-        c->next = server->first;
-        c->link = &server->first;
-        if (c->next != NULL) c->next->link = &c->next;
-        server->first = c;
-        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
-    }
-    janus_shield_end();
-    return locked;
+    if (!jrt_http_lock(server)) return false;
+    c->next = server->first;
+    c->link = &server->first;
+    if (c->next != NULL) c->next->link = &c->next;
+    server->first = c;
+    jrt_http_unlock(server);
+    return true;
 }
 
 static void quit(struct jrt_http_connection *c)
 {
-    janus_shield_begin();
-    JANUS_IGNORE(janus_mutex_lock(&c->server->mutex));
+    (void)jrt_http_lock(c->server); /* not the task's first */
     *c->link = c->next;
     if (c->next != NULL) c->next->link = c->link;
-    JANUS_IGNORE(janus_mutex_unlock(&c->server->mutex));
-    janus_shield_end();
+    jrt_http_unlock(c->server);
 }
 
 /* Enters the list of warm connections. The caller holds the mutex. */
@@ -63,15 +70,23 @@ static void cool_down(struct jrt_http_connection *c)
     if (c->warm_next != NULL) c->warm_next->warm_link = c->warm_link;
 }
 
-/* Makes a block. Blocks are mapped one by one, so that the memory of those that are not kept goes
- * back to the system. */
+/*
+ * Makes a block. Blocks are mapped one by one, so that the memory of those that are not kept goes
+ * back to the system. A single connection's block is memory of its task.
+ */
 static struct janus_http *make_block(struct jrt_http_server *server)
 {
-    void *mapped =
-        mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (mapped == MAP_FAILED) return NULL;
-    struct janus_http *http = mapped;
-    char              *buffers = (char *)(http->fields + server->options.max_fields);
+    struct janus_http *http = NULL;
+    if (server->single != NULL) {
+        if (jrt_http_alloc(server->block_bytes, (void **)&http) != JANUS_OK) return NULL;
+        memset(http, 0, sizeof *http);
+    } else {
+        void *mapped = mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) return NULL;
+        http = mapped;
+    }
+    char *buffers = (char *)(http->fields + server->options.max_fields);
     http->server = server;
     http->in = buffers;
     http->large = buffers + server->in_bytes;
@@ -80,6 +95,14 @@ static struct janus_http *make_block(struct jrt_http_server *server)
                        &server->limits);
     jrt_http_head_init(&http->trailers, http->rare->trailer_fields, JRT_HTTP_TRAILERS_MAX, NULL);
     return http;
+}
+
+void jrt_http_block_free(struct janus_http *http)
+{
+    if (http->server->single != NULL)
+        janus_free(http);
+    else
+        (void)munmap(http, http->server->block_bytes);
 }
 
 /* Prepares a block for a connection. */
@@ -107,25 +130,20 @@ static void set_block(struct jrt_http_connection *c, struct janus_http *http)
 static bool take_block(struct jrt_http_connection *c)
 {
     struct jrt_http_server *server = c->server;
-    struct janus_http      *http = NULL;
-    janus_shield_begin();
-    bool locked = janus_mutex_lock(&server->mutex) == JANUS_OK;
-    if (locked) {
-        http = server->blocks;
-        if (http != NULL) {
-            server->blocks = http->next;
-            server->block_count--;
-        } else {
-            http = make_block(server);
-        }
-        if (http != NULL) {
-            set_block(c, http);
-            c->http = http;
-            warm_up(c);
-        }
-        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    (void)jrt_http_lock(server); /* not the task's first */
+    struct janus_http *http = server->blocks;
+    if (http != NULL) {
+        server->blocks = http->next;
+        server->block_count--;
+    } else {
+        http = make_block(server);
     }
-    janus_shield_end();
+    if (http != NULL) {
+        set_block(c, http);
+        c->http = http;
+        warm_up(c);
+    }
+    jrt_http_unlock(server);
     return http != NULL;
 }
 
@@ -134,8 +152,7 @@ static void give_block(struct jrt_http_connection *c)
     struct jrt_http_server *server = c->server;
     struct janus_http      *http = c->http;
     c->requests = atomic_load(&http->requests);
-    janus_shield_begin();
-    JANUS_IGNORE(janus_mutex_lock(&server->mutex)); /* shielded, it cannot fail */
+    (void)jrt_http_lock(server); /* not the task's first */
     cool_down(c);
     c->http = NULL;
     if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
@@ -144,9 +161,8 @@ static void give_block(struct jrt_http_connection *c)
         server->block_count++;
         http = NULL;
     }
-    JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
-    janus_shield_end();
-    if (http != NULL) (void)munmap(http, server->block_bytes);
+    jrt_http_unlock(server);
+    if (http != NULL) jrt_http_block_free(http);
 }
 
 static void read_until(const struct jrt_http_connection *c, uint64_t deadline)
@@ -245,10 +261,16 @@ static janus_status open_requests(struct jrt_http_connection *c)
     return status;
 }
 
-/* Answers that no child can be started, if a request has begun. */
+/* Answers that no child can be started, if a request has begun. Its first byte may be unread. */
 static void excuse(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
+    if (http->end == http->at) {
+        http->at = http->end = 0;
+        read_until(c, JANUS_IO_NEVER);
+        JANUS_IGNORE(
+            jrt_wire_try_read(http->wire, http->io, http->in, c->server->in_bytes, &http->end));
+    }
     if (http->end > http->at) {
         jrt_http_request_begin(&http->head);
         jrt_http_body_begin(http);
@@ -256,6 +278,24 @@ static void excuse(struct jrt_http_connection *c)
         jrt_http_answer_error(http, 503, "the server has no room for this request");
     }
     if (jrt_http_flush_all(http) == JANUS_OK) c->then = JRT_HTTP_THEN_LEAVE;
+}
+
+/*
+ * Spawns the child. If the scheduler has as many tasks as it may have, the spawn waits for as long
+ * as a client may need for a head. Other connections may hold all the tasks and wait for the same.
+ */
+static janus_status spawn_in_time(struct jrt_http_connection *c, janus_spawn_options *options)
+{
+    janus_nursery *nursery = c->http->nursery;
+    janus_status   status = janus_spawn_with(nursery, jrt_http_exchange, c, options, NULL);
+    if (status != JANUS_TASK_LIMIT) return status;
+    uint64_t end = jrt_http_after(janus_now_ns(), c->server->options.head_ns);
+    status = janus_nursery_set_deadline(nursery, end);
+    if (status != JANUS_OK) return status;
+    options->when_full = JANUS_WHEN_FULL_WAIT;
+    status = janus_spawn_with(nursery, jrt_http_exchange, c, options, NULL);
+    if (status == JANUS_OK) JANUS_IGNORE(janus_nursery_set_deadline(nursery, 0));
+    return status;
 }
 
 /*
@@ -271,16 +311,14 @@ static janus_status start_child(struct jrt_http_connection *c)
                                    .budget = &c->http->share,
                                    .name = "request",
                                    .unjoinable = true,
-                                   .stack_bytes = wanted,
-                                   .when_full = JANUS_WHEN_FULL_WAIT};
+                                   .stack_bytes = wanted};
     if (janus_memory_inspect(&own) == JANUS_OK && wanted <= own.stack_bytes) {
         options.stack_bytes = own.stack_bytes + 1;
     }
-    janus_nursery *nursery = c->http->nursery;
-    janus_status   status = janus_spawn_with(nursery, jrt_http_exchange, c, &options, NULL);
+    janus_status status = spawn_in_time(c, &options);
     if (status != JANUS_SPAWN_BUDGET) return status;
     options.stack_bytes = wanted; /* the request's memory does not pay for the larger stack */
-    return janus_spawn_with(nursery, jrt_http_exchange, c, &options, NULL);
+    return spawn_in_time(c, &options);
 }
 
 /* Runs a child, which serves requests, and decides what comes then. */
@@ -290,16 +328,17 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
     janus_nursery      requests; /* not in the block, whose address is not the same in each run */
     c->then = JRT_HTTP_THEN_CLOSE;
     http->nursery = &requests;
-    http->active = false;
+    http->active = http->began = false;
     http->portion = http->given = janus_budget_zero();
     janus_status status = open_requests(c);
     if (status >= JANUS_OK) {
         status = start_child(c);
         janus_status ended = janus_nursery_end(&requests, NULL);
+        if (status == JANUS_OK && ended != JANUS_OK && !http->began) status = ended; /* no stack */
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
         if (status == JANUS_OK && ended == JANUS_OK && http->active) settle(c);
     }
-    if (status < JANUS_OK && status != JANUS_CANCELLED) excuse(c);
+    if (status < JANUS_OK && !janus_cancelled()) excuse(c);
 }
 
 /*
@@ -318,27 +357,27 @@ static void leave(struct jrt_http_connection *c)
     }
 }
 
-void jrt_http_connection_run(struct jrt_http_server *server, janus_io io)
+void jrt_http_connection_run(struct jrt_http_connection *c)
 {
-    struct jrt_http_connection c = {.io = io, .server = server};
-    uint64_t duration = server->options.head_ns; /* the first head comes at once */
-    if (!enter(&c)) {
-        JANUS_IGNORE(janus_io_close(io));
+    const janus_http_options *options = &c->server->options;
+    uint64_t                  duration = options->head_ns; /* the first head comes at once */
+    if (!enter(c)) {
+        JANUS_IGNORE(janus_io_close(c->io));
         return;
     }
-    bool opened = jrt_http_shake(&c);
+    bool opened = jrt_http_shake(c);
     while (opened) {
-        if (!wait_cold(&c, duration)) break;
-        if (!take_block(&c)) break;
+        if (!wait_cold(c, duration)) break;
+        if (!take_block(c)) break;
         do {
-            run_child(&c);
-        } while (c.then == JRT_HTTP_THEN_FRESH);
-        if (c.then == JRT_HTTP_THEN_LEAVE) leave(&c);
-        give_block(&c);
-        duration = server->options.idle_ns;
-        if (c.then != JRT_HTTP_THEN_COLD) break;
+            run_child(c);
+        } while (c->then == JRT_HTTP_THEN_FRESH);
+        if (c->then == JRT_HTTP_THEN_LEAVE) leave(c);
+        give_block(c);
+        duration = options->idle_ns;
+        if (c->then != JRT_HTTP_THEN_COLD) break;
     }
-    quit(&c);
-    jrt_http_unwire(&c);
-    JANUS_IGNORE(janus_io_close(io));
+    quit(c);
+    jrt_http_unwire(c);
+    JANUS_IGNORE(janus_io_close(c->io));
 }

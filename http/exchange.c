@@ -284,6 +284,7 @@ int64_t jrt_http_exchange(void *argument)
     http->portion = left;
     bool whole = true;
     http->served = false;
+    http->began = true;
     while (whole && next_head(http)) whole = serve(http);
     /* STATE: the handler has left a nursery open, and the task panics when it returns. */
     if (supervised) JANUS_IGNORE(janus_nursery_end(&shell, NULL));

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* A server: its options, the loop that accepts, the graceful stop. */
+#include "http/block.h"
 #include "http/server.h"
 
+#include <janusrt/dump.h>
+#include <janusrt/explore.h>
 #include <janusrt/grant.h>
 #include <janusrt/signal.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 
 enum {
     HEAD_BYTES_MAX = 57344,
@@ -16,7 +18,8 @@ enum {
 };
 
 #define LOG_GRACE_NS (5 * JANUS_SECONDS) /* for a log that is slow, after the last connection */
-#define CROWDED_NS (10 * JANUS_MS)       /* between two tries while handles are short */
+#define CROWDED_NS (10 * JANUS_MS)       /* between two tries while tasks or handles are short */
+#define LOOK_NS (100 * JANUS_MS)         /* between two looks at the listener, while all is full */
 
 static uint64_t number_or(uint64_t given, uint64_t other) { return given != 0 ? given : other; }
 
@@ -77,7 +80,8 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
     options->struct_bytes = sizeof *options;
     fill_in(options);
     if (options->max_head_bytes > HEAD_BYTES_MAX || options->max_fields > FIELDS_MAX ||
-        options->max_line_bytes > options->max_head_bytes || !jrt_wire_fits(options->wire)) {
+        options->max_line_bytes > options->max_head_bytes ||
+        options->max_connections > JANUS_PERMITS_MAX || !jrt_wire_fits(options->wire)) {
         return JANUS_INVALID;
     }
     if ((handler == NULL) == (options->routes == NULL)) return JANUS_INVALID;
@@ -97,58 +101,133 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
     return set_line(server);
 }
 
+/* Frees what the server has, after all of its tasks have ended. */
 static void take_down(struct jrt_http_server *server)
 {
-    struct janus_http *block = server->blocks;
-    while (block != NULL) {
-        struct janus_http *next = block->next;
-        (void)munmap(block, server->block_bytes);
-        block = next;
+    while (server->first != NULL) { /* its task was broken off */
+        struct jrt_http_connection *c = server->first;
+        server->first = c->next;
+        if (c->http != NULL) jrt_http_block_free(c->http);
+        free(c);
     }
+    while (server->blocks != NULL) {
+        struct janus_http *block = server->blocks;
+        server->blocks = block->next;
+        jrt_http_block_free(block);
+    }
+    jrt_http_log_free(server);
+    free(server);
 }
 
-/* From the accept to the child. */
-struct guest {
-    janus_io                io;
-    struct jrt_http_server *server;
+/* Frees a server whose task is broken off. */
+struct keeper {
+    struct jrt_http_server *server; /* NULL: it is gone */
 };
 
+static void keeper_end(void *argument)
+{
+    struct keeper *keeper = argument;
+    if (keeper->server != NULL) take_down(keeper->server);
+    free(keeper);
+}
+
+/* Sees to it that the server ends with the task, if janus_http_serve does not return. */
+static janus_status keep(struct jrt_http_server *server, struct keeper **out)
+{
+    struct keeper *keeper = malloc(sizeof *keeper);
+    if (keeper == NULL) return JANUS_NO_MEMORY;
+    keeper->server = server;
+    janus_status status = janus_defer(keeper_end, keeper);
+    if (status == JANUS_OK)
+        *out = keeper;
+    else
+        free(keeper);
+    return status;
+}
+
+/* The connection was never served. */
 static void turn_away(void *argument)
 {
-    struct guest *guest = argument;
-    JANUS_IGNORE(janus_io_close(guest->io));
-    free(guest);
+    struct jrt_http_connection *c = argument;
+    JANUS_IGNORE(janus_io_close(c->io));
+    JANUS_IGNORE(janus_semaphore_release(&c->server->room, 1));
+    free(c);
 }
 
 static int64_t receive(void *argument)
 {
-    struct guest guest = *(struct guest *)argument;
-    free(argument);
-    if (janus_io_take(guest.io) == JANUS_OK) {
-        jrt_http_connection_run(guest.server, guest.io);
-    } else {
-        JANUS_IGNORE(janus_io_close(guest.io));
+    struct jrt_http_connection *c = argument;
+    struct jrt_http_server     *server = c->server;
+    if (janus_io_take(c->io) != JANUS_OK) {
+        turn_away(c);
+        return 0;
     }
+    jrt_http_connection_run(c);
+    free(c);
+    JANUS_IGNORE(janus_semaphore_release(&server->room, 1));
     return 0;
 }
 
-/* Starts the task of a connection. On an error the connection is closed. */
-static janus_status welcome(struct jrt_http_server *server, janus_nursery *nursery, janus_io io)
+/* Whether somebody has closed the listener. */
+static bool is_closed(janus_io listener)
 {
-    const janus_spawn_options each = {.struct_bytes = sizeof each,
-                                      .name = "connection",
-                                      .unjoinable = true,
-                                      .drop = turn_away,
-                                      .stack_bytes = server->wire_stack_bytes,
-                                      .when_full = JANUS_WHEN_FULL_WAIT};
-    struct guest             *guest = malloc(sizeof *guest);
-    if (guest == NULL) {
+    janus_io_info info = JANUS_IO_INFO();
+    return janus_io_inspect(listener, &info) != JANUS_OK;
+}
+
+/* Sleeps while something is short. CLOSED: the listener was closed meanwhile. */
+static janus_status sleep_crowded(janus_io listener)
+{
+    janus_status status = janus_sleep(CROWDED_NS);
+    if (status == JANUS_NO_MEMORY) status = janus_yield();
+    return status == JANUS_OK && is_closed(listener) ? JANUS_CLOSED : status;
+}
+
+/* Starts the task of a connection. On an error the connection is closed. */
+static janus_status welcome(struct jrt_http_server *server, janus_nursery *nursery,
+                            janus_io listener, janus_io io)
+{
+    const janus_spawn_options   each = {.struct_bytes = sizeof each,
+                                        .name = "connection",
+                                        .unjoinable = true,
+                                        .drop = turn_away,
+                                        .stack_bytes = server->wire_stack_bytes};
+    struct jrt_http_connection *c = calloc(1, sizeof *c);
+    if (c == NULL) {
         JANUS_IGNORE(janus_io_close(io));
+        JANUS_IGNORE(janus_semaphore_release(&server->room, 1));
         return JANUS_NO_MEMORY;
     }
-    *guest = (struct guest){io, server};
-    janus_status status = janus_spawn_with(nursery, receive, guest, &each, NULL);
-    if (status != JANUS_OK) turn_away(guest);
+    c->io = io;
+    c->server = server;
+    janus_status status = janus_spawn_with(nursery, receive, c, &each, NULL);
+    while (status == JANUS_TASK_LIMIT) {
+        status = sleep_crowded(listener);
+        if (status == JANUS_OK) status = janus_spawn_with(nursery, receive, c, &each, NULL);
+    }
+    if (status != JANUS_OK) turn_away(c);
+    return status;
+}
+
+/*
+ * Waits for room for another connection. The close of a listener does not end such a wait, so the
+ * task looks at the listener now and then. A connection whose task was broken off gave no room
+ * back: the nursery knows how many live.
+ */
+static janus_status wait_for_room(struct jrt_http_server *server, janus_nursery *nursery,
+                                  janus_io listener)
+{
+    janus_nursery_info info = JANUS_NURSERY_INFO();
+    janus_status       status = janus_semaphore_try_acquire(&server->room);
+    while (status == JANUS_WOULD_WAIT || status == JANUS_DEADLINE) {
+        status = janus_semaphore_acquire_until(&server->room, janus_now_ns() + LOOK_NS);
+        if (status != JANUS_DEADLINE) break;
+        if (is_closed(listener)) return JANUS_CLOSED;
+        if (janus_nursery_inspect(nursery, &info) == JANUS_OK &&
+            info.children < server->options.max_connections) {
+            return JANUS_OK;
+        }
+    }
     return status;
 }
 
@@ -162,12 +241,16 @@ static bool may_pass(janus_status status)
 static janus_status accept_all(struct jrt_http_server *server, janus_nursery *nursery,
                                janus_io listener)
 {
+    bool room = false;
     for (;;) {
         janus_io     io;
-        janus_status status = janus_accept(listener, &io, NULL);
-        if (status == JANUS_OK) status = welcome(server, nursery, io);
-        if (may_pass(status)) status = janus_sleep(CROWDED_NS);
-        if (status == JANUS_NO_MEMORY) status = janus_yield();
+        janus_status status = room ? JANUS_OK : wait_for_room(server, nursery, listener);
+        if (status == JANUS_OK) {
+            status = janus_accept(listener, &io, NULL);
+            room = status != JANUS_OK;
+            if (!room) status = welcome(server, nursery, listener, io);
+        }
+        if (may_pass(status)) status = sleep_crowded(listener);
         if (status != JANUS_OK) return status;
     }
 }
@@ -177,32 +260,43 @@ static void stop(struct jrt_http_server *server)
 {
     uint64_t soon = janus_now_ns() + JRT_HTTP_STOP_NS;
     atomic_store(&server->stopping, true);
-    janus_shield_begin();
-    if (janus_mutex_lock(&server->mutex) == JANUS_OK) {
-        for (struct jrt_http_connection *c = server->first; c != NULL; c = c->next) {
-            bool waits = atomic_load(c->http != NULL ? &c->http->idle : &c->idle);
-            if (!waits && !atomic_load(&c->upgraded)) continue;
-            JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
-        }
-        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    if (!jrt_http_lock(server))
+        return; /* then they see the flag when they wake, or are cancelled */
+    for (struct jrt_http_connection *c = server->first; c != NULL; c = c->next) {
+        bool waits = atomic_load(c->http != NULL ? &c->http->idle : &c->idle);
+        if (!waits && !atomic_load(&c->upgraded)) continue;
+        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
     }
-    janus_shield_end();
+    jrt_http_unlock(server);
+}
+
+/* Ends a nursery, and cancels what is left of it at `end`, also if memory for a timer is short. */
+static janus_status end_by(janus_nursery *nursery, uint64_t end)
+{
+    janus_nursery_result result;
+    janus_status         status = janus_nursery_close(nursery);
+    while ((status = janus_nursery_set_deadline(nursery, end)) == JANUS_NO_MEMORY &&
+           !janus_nursery_try_await(nursery, &result)) {
+        if (janus_now_ns() >= end) JANUS_IGNORE(janus_nursery_cancel(nursery));
+        if (janus_yield() != JANUS_OK) break;
+    }
+    return janus_nursery_end(nursery, NULL);
 }
 
 static janus_status serve(struct jrt_http_server *server, janus_io listener)
 {
-    janus_nursery nursery;
-    janus_status  status = janus_nursery_open(
-        &nursery,
-        JANUS_NURSERY_OPTIONS(.max_children = server->options.max_connections,
-                               .when_full = JANUS_WHEN_FULL_WAIT, .policy = JANUS_POLICY_WAIT_ALL,
-                               .exhaustion = JANUS_EXHAUSTION_END, .name = "connections"));
+    static const janus_nursery_options options = {.struct_bytes = sizeof options,
+                                                  .policy = JANUS_POLICY_WAIT_ALL,
+                                                  .exhaustion = JANUS_EXHAUSTION_END,
+                                                  .name = "connections"};
+    janus_nursery                      nursery;
+    janus_status                       status = janus_nursery_open(&nursery, &options);
     if (status < JANUS_OK) return status;
     janus_status served = accept_all(server, &nursery, listener);
     stop(server);
-    uint64_t end = jrt_http_after(janus_now_ns(), server->options.grace_ns);
-    JANUS_IGNORE(janus_nursery_set_deadline(&nursery, end));
-    status = janus_nursery_end(&nursery, NULL);
+    status = end_by(&nursery, jrt_http_after(janus_now_ns(), server->options.grace_ns));
+    /* A task that was broken off has left its record. */
+    JANUS_EXPECT(status == JANUS_CHILD_FAILED || (server->first == NULL && server->warm == NULL));
     if (served == JANUS_CLOSED || served == JANUS_STALE) return JANUS_OK;
     return served;
 }
@@ -216,35 +310,49 @@ struct watch {
 static int64_t stop_on_signal(void *argument)
 {
     const struct watch *watch = argument;
-    janus_status        status = janus_signal_wait(watch->number, JANUS_IO_NEVER);
+    janus_status        status;
+    do {
+        status = janus_signal_wait(watch->number, JANUS_IO_NEVER);
+    } while (status != JANUS_OK && jrt_http_try_again(status));
     if (status == JANUS_OK) JANUS_IGNORE(janus_io_close(watch->listener));
-    return status == JANUS_CANCELLED ? status : 0;
+    return status;
+}
+
+/* Whether this task may wait for signals. */
+static janus_status may_watch(const janus_http_options *options, const struct watch watches[2])
+{
+    janus_status status = JANUS_OK;
+    for (int i = 0; i < 2 && options->stop_on_signals && status == JANUS_OK; i++) {
+        status = janus_signal_catch(watches[i].number, NULL);
+        if (status == JANUS_OK) status = janus_signal_release(watches[i].number);
+    }
+    return status;
 }
 
 /* Starts the tasks beside the connections. */
 static janus_status start_helpers(struct jrt_http_server *server, janus_nursery *helpers,
                                   struct watch watches[2])
 {
-    janus_status status = janus_spawn(helpers, jrt_http_tick, server);
+    janus_status status = may_watch(&server->options, watches);
+    if (status == JANUS_OK) status = janus_spawn(helpers, jrt_http_tick, server);
     for (int i = 0; i < 2 && server->options.stop_on_signals && status == JANUS_OK; i++) {
         status = janus_spawn(helpers, stop_on_signal, &watches[i]);
     }
     return status;
 }
 
-static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io listener,
-                                       const janus_io *single)
+static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io listener)
 {
     struct watch  watches[2] = {{listener, SIGTERM}, {listener, SIGINT}};
     janus_nursery helpers;
     janus_status  status = janus_nursery_open(
-        &helpers, JANUS_NURSERY_OPTIONS(.name = "http", .exhaustion = JANUS_EXHAUSTION_END,
-                                         .owner_apart = true));
+        &helpers, JANUS_NURSERY_OPTIONS(.name = "http", .policy = JANUS_POLICY_WAIT_ALL,
+                                         .exhaustion = JANUS_EXHAUSTION_END, .owner_apart = true));
     if (status < JANUS_OK) return status;
     status = jrt_http_wire_stack(server, &helpers);
     if (status == JANUS_OK) status = start_helpers(server, &helpers, watches);
-    if (status == JANUS_OK && single == NULL) status = serve(server, listener);
-    if (status == JANUS_OK && single != NULL) jrt_http_connection_run(server, *single);
+    if (status == JANUS_OK && server->single == NULL) status = serve(server, listener);
+    if (status == JANUS_OK && server->single != NULL) jrt_http_connection_run(server->single);
     JANUS_IGNORE(janus_nursery_cancel(&helpers));
     JANUS_IGNORE(janus_nursery_end(&helpers, NULL));
     return status;
@@ -255,18 +363,16 @@ static bool is_none(janus_io io) { return io.opaque[0] == 0 && io.opaque[1] == 0
 static janus_status serve_and_log(struct jrt_http_server *server, janus_io listener)
 {
     janus_nursery logs;
-    if (is_none(server->options.log)) return serve_with_helpers(server, listener, NULL);
+    if (is_none(server->options.log)) return serve_with_helpers(server, listener);
     janus_status status = janus_nursery_open(
         &logs, JANUS_NURSERY_OPTIONS(.name = "log", .exhaustion = JANUS_EXHAUSTION_END));
     if (status < JANUS_OK) return status;
     status = jrt_http_log_open(server, &logs);
     if (status == JANUS_OK) {
-        status = serve_with_helpers(server, listener, NULL);
+        status = serve_with_helpers(server, listener);
         jrt_http_log_close(server);
-        JANUS_IGNORE(janus_nursery_set_deadline(&logs, janus_now_ns() + LOG_GRACE_NS));
     }
-    JANUS_IGNORE(janus_nursery_end(&logs, NULL));
-    jrt_http_log_free(server);
+    JANUS_IGNORE(end_by(&logs, janus_now_ns() + LOG_GRACE_NS));
     return status;
 }
 
@@ -274,18 +380,21 @@ static janus_status serve_and_log(struct jrt_http_server *server, janus_io liste
  * Sees to it that the scheduler has tasks for all connections. If a connection could not start the
  * task of its request, all would wait for each other.
  */
-static janus_status set_room(janus_http_options *options)
+static janus_status set_room(struct jrt_http_server *server)
 {
-    janus_context_info context = JANUS_CONTEXT_INFO();
-    janus_status       status = janus_context_inspect(&context);
+    janus_http_options *options = &server->options;
+    janus_context_info  context = JANUS_CONTEXT_INFO();
+    janus_status        status = janus_context_inspect(&context);
     if (status != JANUS_OK) return status;
     uint64_t max = context.max_tasks != 0 ? context.max_tasks : CONNECTIONS_MAX * UINT64_C(3);
     if (max < OWN_TASKS + 2) return JANUS_TASK_LIMIT;
     uint64_t most = (max - OWN_TASKS) / 2, usual = max / 5 * 2;
     if (options->max_connections > most) return JANUS_TASK_LIMIT;
-    if (options->max_connections != 0) return JANUS_OK;
     if (usual > CONNECTIONS_MAX) usual = CONNECTIONS_MAX;
-    options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
+    if (options->max_connections == 0)
+        options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
+    janus_semaphore_init(&server->room, options->max_connections, JANUS_WAKER_TASKS,
+                         "room for connections");
     return JANUS_OK;
 }
 
@@ -298,43 +407,61 @@ static janus_status open_log(janus_http_options *options, bool *opened)
     return status;
 }
 
+/* Refuses a listener that cannot serve. Later on, STALE means that somebody has closed it. */
+static janus_status check_listener(janus_io listener, const janus_http_options *options)
+{
+    janus_io_info info = JANUS_IO_INFO();
+    janus_status  status = janus_io_inspect(listener, &info);
+    if (status != JANUS_OK) return status;
+    if (info.kind != JANUS_IO_KIND_LISTENER) return JANUS_STATE;
+    if (options->stop_on_signals && (info.rights & JANUS_IO_MAY_CLOSE) == 0) return JANUS_CAP_RIGHT;
+    return JANUS_OK;
+}
+
 janus_status janus_http_serve(janus_io listener, janus_http_handler *handler, void *argument,
                               const janus_http_options *options)
 {
-    struct jrt_http_server *server = malloc(sizeof *server); /* the stack may be small */
-    janus_io_info           info = JANUS_IO_INFO();
+    struct keeper          *keeper = NULL;
     bool                    own_log = false;
+    struct jrt_http_server *server = calloc(1, sizeof *server); /* the stack may be small */
     if (server == NULL) return JANUS_NO_MEMORY;
     janus_status status = set_up(server, handler, argument, options);
-    if (status == JANUS_OK) status = set_room(&server->options);
-    /* Later on, STALE means that somebody has closed the listener. */
-    if (status == JANUS_OK) status = janus_io_inspect(listener, &info);
-    if (status == JANUS_OK && info.kind != JANUS_IO_KIND_LISTENER) status = JANUS_STATE;
+    if (status == JANUS_OK) status = set_room(server);
+    if (status == JANUS_OK) status = check_listener(listener, &server->options);
+    if (status == JANUS_OK) status = keep(server, &keeper);
     if (status == JANUS_OK) status = open_log(&server->options, &own_log);
-    if (status == JANUS_OK) {
-        status = serve_and_log(server, listener);
-        take_down(server);
-    }
+    if (status == JANUS_OK) status = serve_and_log(server, listener);
+    if (keeper != NULL) keeper->server = NULL;
     if (own_log) JANUS_IGNORE(janus_io_close(server->options.log));
-    free(server);
+    take_down(server);
     return status;
 }
+
+/* The server of one connection is memory of its task. */
+struct single {
+    struct jrt_http_server     server;
+    struct jrt_http_connection connection;
+};
 
 janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void *argument,
                                   const janus_http_options *options)
 {
-    struct jrt_http_server *server = malloc(sizeof *server);
-    if (server == NULL) return JANUS_NO_MEMORY;
-    janus_status status = set_up(server, handler, argument, options);
-    bool         alone = is_none(server->options.log) && !server->options.logs;
+    struct single *single = NULL;
+    janus_status   status = jrt_http_alloc(sizeof *single, (void **)&single);
+    if (status != JANUS_OK) return status;
+    struct jrt_http_server *server = &single->server;
+    status = set_up(server, handler, argument, options);
+    bool alone = is_none(server->options.log) && !server->options.logs;
     if (status == JANUS_OK && (!alone || server->options.stop_on_signals)) {
         status = JANUS_UNAVAILABLE;
     }
     if (status == JANUS_OK && !jrt_http_wire_may(server)) status = JANUS_INVALID;
     if (status == JANUS_OK) {
-        status = serve_with_helpers(server, io, &io);
-        take_down(server);
+        single->connection = (struct jrt_http_connection){.io = io, .server = server};
+        server->single = &single->connection;
+        status = serve_with_helpers(server, io);
     }
-    free(server);
+    if (server->blocks != NULL) jrt_http_block_free(server->blocks);
+    janus_free(single);
     return status;
 }

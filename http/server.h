@@ -74,23 +74,26 @@ struct jrt_http_wire_holder;
 
 /* Shared by all connections. */
 struct jrt_http_server {
-    janus_http_handler    *handler;
-    void                  *argument;
-    janus_http_options     options; /* with the defaults filled in */
-    struct jrt_http_limits limits;
-    janus_budget           share, pool; /* of a child */
-    bool                   supervised;  /* without a pool, see connection.c */
-    size_t                 in_bytes, block_bytes;
-    size_t                 wire_stack_bytes; /* of a connection's task; 0: the scheduler's */
-    char                   server_line[128]; /* "Server: x\r\n" */
-    size_t                 server_line_bytes;
-    struct jrt_http_log   *log; /* NULL: none */
-    atomic_bool            stopping;
-    atomic_uint            warm_count; /* written with the mutex */
+    janus_http_handler         *handler;
+    void                       *argument;
+    janus_http_options          options; /* with the defaults filled in */
+    struct jrt_http_limits      limits;
+    janus_budget                share, pool; /* of a child */
+    bool                        supervised;  /* without a pool, see connection.c */
+    size_t                      in_bytes, block_bytes;
+    size_t                      wire_stack_bytes; /* of a connection's task; 0: the scheduler's */
+    char                        server_line[128]; /* "Server: x\r\n" */
+    size_t                      server_line_bytes;
+    struct jrt_http_log        *log;    /* NULL: none */
+    struct jrt_http_connection *single; /* of janus_http_serve_one: it runs in the same task */
+    atomic_bool                 stopping;
+    atomic_uint                 warm_count; /* written with the mutex */
 
     /* The field Date. Odd versions are being written. */
     atomic_uint      date_version;
     _Atomic uint64_t date[JRT_HTTP_DATE_WORDS];
+
+    janus_semaphore room; /* permits: connections that may still come */
 
     janus_mutex                 mutex; /* guards the rest */
     struct jrt_http_connection *first; /* of all */
@@ -100,7 +103,10 @@ struct jrt_http_server {
     uint32_t                    block_count;
 };
 
-/* On the stack of the connection's task. */
+/*
+ * A connection. Its record is no memory of its task: if the task is broken off, the record stays in
+ * the server's lists until the server ends.
+ */
 struct jrt_http_connection {
     janus_io                     io;
     janus_wire                  *wire;   /* NULL: bytes go to `io` as they are */
@@ -161,7 +167,8 @@ struct janus_http {
     struct jrt_http_out out;
     bool                peer_known;
     bool                littered; /* the handler has left a defer or a nursery */
-    bool                served;   /* the child has asked for bytes once */
+    bool                began;    /* the child runs, or ran */
+    bool                served;   /* it has asked for bytes once */
     bool                active;   /* a handler was called, and its answer is not settled */
     /* If the write of a child never returns, `writing` stays odd, and nobody knows the rest. */
     janus_status broken; /* why no byte can be sent any more; OK: it can */
@@ -221,8 +228,21 @@ static inline uint64_t jrt_http_after(uint64_t now, uint64_t duration)
     return now + duration < now ? JANUS_IO_NEVER : now + duration;
 }
 
-/* connection.c */
-void jrt_http_connection_run(struct jrt_http_server *server, janus_io io);
+/* connection.c. Serves the connection, and closes it. The record stays the caller's. */
+void jrt_http_connection_run(struct jrt_http_connection *c);
+
+/* Frees a block that is in no list. */
+void jrt_http_block_free(struct janus_http *http);
+
+/*
+ * Locks the server. Neither a cancel nor the end of a shield (the scheduler's grace_ns) keeps a
+ * task from the lock. False: no memory, only for the first lock of a task.
+ */
+bool               jrt_http_lock(struct jrt_http_server *server);
+static inline void jrt_http_unlock(struct jrt_http_server *server)
+{
+    JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+}
 
 /* shake.c. Makes the wire, if the server has one, and opens it. False: the connection is over. */
 bool jrt_http_shake(struct jrt_http_connection *c);
@@ -237,6 +257,12 @@ int64_t jrt_http_exchange(void *argument);
 
 /* Reads once into the room behind `end`. As janus_io_read, but DEADLINE is final. */
 janus_status jrt_http_fill(struct janus_http *http);
+
+/* Whether a wait of the server's own tasks is tried again: it failed only for lack of memory. */
+static inline bool jrt_http_try_again(janus_status status)
+{
+    return status == JANUS_NO_MEMORY && janus_yield() == JANUS_OK;
+}
 
 /* tick.c: a task of the server. `argument` is the server. */
 int64_t jrt_http_tick(void *argument);

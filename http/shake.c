@@ -80,7 +80,8 @@ bool jrt_http_shake(struct jrt_http_connection *c)
     if (!make(c) || janus_memory_inspect(&own) != JANUS_OK) return false;
     JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_BOTH, end));
     janus_status status = janus_nursery_open(
-        &nursery, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_END, .name = "handshake"));
+        &nursery, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_END, .name = "handshake",
+                                        .deadline_ns = end)); /* the spawn may wait for a task */
     if (status < JANUS_OK) return false;
     status = janus_spawn_with(
         &nursery, open_wire, c,

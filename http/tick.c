@@ -76,21 +76,28 @@ static void look_at_writing(struct jrt_http_connection *c, uint64_t now)
     }
 }
 
+static void look_at_all(struct jrt_http_server *server)
+{
+    uint64_t now = janus_now_ns();
+    for (struct jrt_http_connection *c = server->warm; c != NULL; c = c->warm_next) {
+        look_at_reading(c);
+        look_at_writing(c, now);
+    }
+    if (server->warm == NULL) janus_event_reset(&server->any_warm);
+    jrt_http_date_set(server);
+}
+
 int64_t jrt_http_tick(void *argument)
 {
     struct jrt_http_server *server = argument;
-    for (;;) {
-        janus_status status = janus_event_wait(&server->any_warm);
+    janus_status            status;
+    do {
+        status = janus_event_wait(&server->any_warm);
         if (status == JANUS_OK) status = janus_sleep(JRT_HTTP_TICK_NS);
         if (status == JANUS_OK) status = janus_mutex_lock(&server->mutex);
-        if (status != JANUS_OK) return status;
-        uint64_t now = janus_now_ns();
-        for (struct jrt_http_connection *c = server->warm; c != NULL; c = c->warm_next) {
-            look_at_reading(c);
-            look_at_writing(c, now);
-        }
-        if (server->warm == NULL) janus_event_reset(&server->any_warm);
-        jrt_http_date_set(server);
-        JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
-    }
+        if (status != JANUS_OK) continue;
+        look_at_all(server);
+        jrt_http_unlock(server);
+    } while (status == JANUS_OK || jrt_http_try_again(status));
+    return status;
 }
