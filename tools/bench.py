@@ -71,10 +71,12 @@ WORKS = {
     "idle": (1,),
     "http": (1, 2),
     "http_idle": (1,),
+    "http_load": (1,),
+    "http_fair": (1,),
 }
 # rounds, full and quick; the net works measure pairs, whose median needs more rounds
 LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1), "http": (9, 5),
-        "http_idle": (2, 1)}
+        "http_idle": (2, 1), "http_load": (9, 3), "http_fair": (5, 3)}
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 
 

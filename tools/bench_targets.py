@@ -13,6 +13,7 @@ TARGETS = (
       for count in (64, 512)
       for system, most in (("nginx", 0.75), ("hyper", 0.70), ("libh2o", 0.70), ("h2o file", 0.70),
                            ("Go net/http", 0.27))),
+    ("http_fair", "busy: p99", OURS, 2),
     ("http_idle", "10000 idle connections: memory of each", OURS, 5120),
 )
 

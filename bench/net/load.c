@@ -48,8 +48,7 @@ struct load {
 
 static char echo_bytes[NET_ECHO_BYTES];
 
-/* Connects without waiting. */
-static int connect_from(uint16_t port, unsigned source)
+int load_connect(uint16_t port, unsigned source)
 {
     struct sockaddr_in from = {.sin_family = AF_INET}, to = {.sin_family = AF_INET};
     int                yes = 1;
@@ -95,7 +94,7 @@ static void begin(struct part *part, struct connection *c, uint64_t now)
     c->begun = now;
     c->got = 0;
     if (c->fd < 0) {
-        c->fd = connect_from(part->load->plan.port, part->next_source++);
+        c->fd = load_connect(part->load->plan.port, part->next_source++);
         net_need(c->fd >= 0, "client: connect");
         watch(part, EPOLL_CTL_ADD, c, EPOLLIN);
     }
@@ -114,6 +113,12 @@ static double bucket_ns(unsigned bucket)
 {
     if (bucket < 32) return bucket;
     return (32.5 + bucket % 32) * (double)(UINT64_C(1) << (bucket / 32 - 1));
+}
+
+void load_record(struct load_report *report, uint64_t ns)
+{
+    report->requests++;
+    report->latency[bucket_of(ns)]++;
 }
 
 /* Whether these bytes end an answer of HTTP. Its head and its body come in one segment. */
@@ -148,8 +153,7 @@ static void hear(struct part *part, struct connection *c)
     net_need(got > 0, got == 0 ? "client: the server closed" : "client: recv");
     if (!take(load, c, bytes, (size_t)got)) return;
     uint64_t now = bench_now_ns();
-    part->report.requests++;
-    part->report.latency[bucket_of(now - c->begun)]++;
+    load_record(&part->report, now - c->begun);
     part->busy--;
     if (load->plan.each_opens) {
         close(c->fd);
@@ -290,7 +294,7 @@ unsigned load_idle(uint16_t port, bool http, unsigned count, int *out)
     while (answered < count) {
         /* Many at a time: a busy machine lets each side wait for its turn. */
         while (open < count && open - answered < IDLE_BATCH) {
-            int fd = connect_from(port, open / SOURCE_PORTS);
+            int fd = load_connect(port, open / SOURCE_PORTS);
             if (fd < 0) break;
             out[open++] = fd;
             if (!ask(fd, http)) return answered;

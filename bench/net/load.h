@@ -41,6 +41,13 @@ void load_run(struct load *load, uint64_t ns, struct load_report *report);
 
 void load_close(struct load *load);
 
+/* Adds a latency to the buckets. */
+void load_record(struct load_report *report, uint64_t ns);
+
+/* Connects to 127.0.0.1 from 127.0.1.1 or one of the next addresses, by `source`, without waiting.
+ * Returns the descriptor, or -1; errno says why. */
+int load_connect(uint16_t port, unsigned source);
+
 /* The latency that this share of the requests does not exceed, in nanoseconds. */
 double load_percentile(const struct load_report *report, double percent);
 

@@ -6,6 +6,8 @@
  * server's. A grandchild announces the port when the server accepts connections.
  *
  * nginx answers with `return 200`. It runs as one process without a master, so it has one worker.
+ * It has no handlers: on /burn it compresses a text with gzip -9, for about as long as net_burn
+ * takes. On /stream it sends a file.
  * h2o has no such directive: it answers with a file, which it opens for each request.
  * Both have no log. No limit of theirs ends a connection early. Everything else is as by default.
  */
@@ -16,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { START_TRIES = 10000 };
+enum { START_TRIES = 10000, BURN_TEXT_BYTES = 65536 };
 
 static uint16_t port;
 static unsigned descriptors;
@@ -24,9 +26,24 @@ static unsigned descriptors;
 #if NET_PACKAGED_NGINX
 static const char name[] = "nginx";
 
+/* A file of a gigabyte without a block on the disk, and a text that takes gzip milliseconds. */
+static void write_files(void)
+{
+    FILE    *stream = fopen(NET_FOLDER "/stream", "w"), *text = fopen(NET_FOLDER "/burn", "w");
+    uint64_t random = 1;
+    net_need(stream != NULL && text != NULL, NET_FOLDER);
+    net_need(ftruncate(fileno(stream), (off_t)NET_STREAM_BYTES) == 0, "ftruncate");
+    for (int i = 0; i < BURN_TEXT_BYTES; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        fputc("etaoinshrdlu \n"[random >> 60 < 14 ? random >> 60 : 0], text);
+    }
+    net_need(fclose(stream) == 0 && fclose(text) == 0, "the files of nginx");
+}
+
 static void configure(FILE *file, unsigned workers)
 {
     (void)workers;
+    write_files();
     fprintf(file, "daemon off; master_process off; worker_processes 1;\n");
     fprintf(file, "worker_rlimit_nofile %u;\n", descriptors);
     fprintf(file, "events { worker_connections %u; }\n", descriptors - 8);
@@ -38,7 +55,11 @@ static void configure(FILE *file, unsigned workers)
           "  access_log off; server_tokens off; default_type text/plain;\n"
           "  keepalive_requests 1000000000; keepalive_timeout 3600s;\n"
           "  server {\n"
-          "    location / { return 200 \"" NET_BODY "\"; }\n",
+          "    location / { return 200 \"" NET_BODY "\"; }\n"
+          "    location = /stream { sendfile on; alias " NET_FOLDER "/stream; }\n"
+          "    location = /burn {\n"
+          "      gzip on; gzip_comp_level 9; gzip_types *; alias " NET_FOLDER "/burn;\n"
+          "    }\n",
           file);
     fprintf(file, "    listen 127.0.0.1:%u backlog=%d;\n  }\n}\n", port, NET_BACKLOG);
 }

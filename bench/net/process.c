@@ -12,6 +12,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+void process_choose_cores(unsigned workers, cpu_set_t *server, cpu_set_t *client)
+{
+    static cpu_set_t allowed;
+    int              found = 0;
+    if (CPU_COUNT(&allowed) == 0) {
+        net_need(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "cannot see the cores");
+    }
+    *server = *client = allowed;
+    if (workers > 1) return;
+    CPU_ZERO(server);
+    CPU_ZERO(client);
+    for (size_t core = 0; core < CPU_SETSIZE && found < 2; core++) {
+        if (CPU_ISSET(core, &allowed)) CPU_SET(core, found++ == 0 ? server : client);
+    }
+    net_need(found == 2, "two cores");
+}
+
 /* In the child. */
 static void become(const char *path, const char *mode, unsigned workers, const cpu_set_t *cores,
                    int out)

@@ -22,6 +22,10 @@ struct process {
     int       counter[PROCESS_THREADS_MAX];
 };
 
+/* With one worker the first core that we may use is the server's, and the second the client's. With
+ * more they share all cores. Exits with a message if there are not two. */
+void process_choose_cores(unsigned workers, cpu_set_t *server, cpu_set_t *client);
+
 /* Starts a server (protocol.h) on these cores, and waits for its line. It dies with this thread.
  * Exits with a message if it cannot. */
 void process_start(struct process *process, const char *path, const char *mode, unsigned workers,

@@ -67,30 +67,12 @@ struct side {
     uint64_t           cpu_ns;
 };
 
-/* The first two cores that we may use: one for the server, one for the client. */
-static void choose_cores(cpu_set_t *server, cpu_set_t *client)
-{
-    static cpu_set_t allowed;
-    if (CPU_COUNT(&allowed) == 0) {
-        runner_need(sched_getaffinity(0, sizeof allowed, &allowed) == 0, "cannot see the cores");
-    }
-    *server = *client = allowed;
-    if (runner.workers > 1) return;
-    CPU_ZERO(server);
-    CPU_ZERO(client);
-    int found = 0;
-    for (size_t core = 0; core < CPU_SETSIZE && found < 2; core++) {
-        if (CPU_ISSET(core, &allowed)) CPU_SET(core, found++ == 0 ? server : client);
-    }
-    runner_need(CPU_COUNT(client) == 1, "needs two cores");
-}
-
 static const char *mode_of(bool hello) { return NET_HTTP ? "http" : hello ? "hello" : "echo"; }
 
 static void open_side(struct side *side, const char *path, const struct shape *shape)
 {
     cpu_set_t server, client;
-    choose_cores(&server, &client);
+    process_choose_cores(runner.workers, &server, &client);
     memset(side, 0, sizeof *side);
     process_start(&side->process, path, mode_of(shape->hello), runner.workers, &server);
     runner_need(sched_setaffinity(0, sizeof client, &client) == 0, "cannot choose a core");
@@ -222,7 +204,7 @@ static void idle(unsigned wanted)
     char            label[64];
     int            *fds = calloc(wanted, sizeof *fds);
     runner_need(fds != NULL, "no memory");
-    choose_cores(&server, &client);
+    process_choose_cores(runner.workers, &server, &client);
     process_start(&side.process, NET_SERVER, mode_of(false), runner.workers, &server);
     runner_need(load_idle(side.process.port, NET_HTTP, 1, fds) == 1, "the server does not answer");
     close(fds[0]);
