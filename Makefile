@@ -10,11 +10,13 @@ SEED ?= 0
 SECONDS ?= 60
 MUTANTS ?= 10000
 
-.PHONY: help run serve test test-long explore fuzz garden bench install tidy format symbols clean
+.PHONY: help run serve browser test test-long explore fuzz garden bench install tidy format
+.PHONY: symbols clean
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
 	@echo 'make serve      run a web server on 127.0.0.1:8080 (AT=ADDRESS: elsewhere)'
+	@echo 'make browser    install Chromium, and open the web server in it as a test'
 	@echo 'make test       run every check and every sanitizer; under twelve minutes'
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
@@ -31,7 +33,7 @@ help:
 	@echo 'make symbols    rewrite tests/abi/exported-symbols.txt from the library'
 	@echo 'make clean      remove build/'
 	@echo
-	@echo 'run, test, bench, garden and install first ask tools/bootstrap for missing packages.'
+	@echo 'Most of these first ask tools/bootstrap for missing packages.'
 
 run:
 	@tools/bootstrap run
@@ -46,6 +48,13 @@ serve:
 	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target site; } \
 	    >build/serve.log 2>&1 || { cat build/serve.log; exit 1; }
 	@$(RELEASE)/examples/site $(or $(AT),127.0.0.1:8080) examples/site
+
+browser:
+	@tools/bootstrap browser
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target site; } \
+	    >build/browser.log 2>&1 || { cat build/browser.log; exit 1; }
+	@python3 tests/examples/browser_test.py $(RELEASE)/examples/site examples/site
 
 test:
 	@tools/test

@@ -15,5 +15,7 @@ find("file").onchange = async (event) => {
 };
 
 const socket = new WebSocket(`ws://${location.host}/echo`);
+socket.onopen = () => { find("send").disabled = false; };
+socket.onclose = () => { find("send").disabled = true; };
 socket.onmessage = (event) => { find("echo").textContent = event.data; };
 find("send").onclick = () => socket.send(find("text").value);
