@@ -7,6 +7,8 @@
 
 enum { PART_BYTES = 8192 }; /* of a body that comes from a function */
 
+#define EXPECT_NS JANUS_SECONDS /* for the server to say "100 Continue" */
+
 static janus_status wrong(struct jrt_client_request *request, const char *why)
 {
     request->why = why;
@@ -31,6 +33,13 @@ static bool expects_body(struct jrt_http_text method)
     return jrt_http_equal(method, JRT_HTTP_TEXT("POST")) ||
            jrt_http_equal(method, JRT_HTTP_TEXT("PUT")) ||
            jrt_http_equal(method, JRT_HTTP_TEXT("PATCH"));
+}
+
+/* Whether the body waits until the server asks for it. */
+static bool expects(const struct jrt_client_request *request)
+{
+    return request->options.expects &&
+           (request->options.source != NULL || request->options.body_bytes > 0);
 }
 
 static janus_status put_target(struct jrt_http_out *out, struct jrt_client_request *request)
@@ -82,6 +91,7 @@ static janus_status put_head(struct jrt_http_out *out, struct jrt_client_request
     if (status == JANUS_OK)
         status = jrt_http_put_field(out, JRT_HTTP_TEXT("Host"), request->url.authority);
     for (size_t i = 0; status == JANUS_OK && i < options->field_count; i++) {
+        if (!jrt_client_may_send(request, options->fields[i].name)) continue;
         status = put_pair(out, request, options->fields[i].name, options->fields[i].value);
     }
     if (status == JANUS_OK && options->type != NULL)
@@ -92,6 +102,8 @@ static janus_status put_head(struct jrt_http_out *out, struct jrt_client_request
         out->bytes += request->upgrade.bytes;
     }
     if (status == JANUS_OK) status = put_framing(out, request);
+    if (status == JANUS_OK && expects(request))
+        status = jrt_http_put_field(out, JRT_HTTP_TEXT("Expect"), JRT_HTTP_TEXT("100-continue"));
     return status == JANUS_OK ? jrt_http_put_end(out) : status;
 }
 
@@ -139,6 +151,7 @@ static janus_status send_source(const struct jrt_client_line  *line,
     return chunked ? send_part(line, JRT_HTTP_LAST_CHUNK "\r\n", 5, false) : JANUS_OK;
 }
 
+/* Sends the head, and the body behind it. Without bytes of a head: the body alone. */
 static janus_status send_request(janus_http_reply *reply, const struct jrt_client_request *request,
                                  size_t head_bytes, bool *gave_up)
 {
@@ -148,34 +161,34 @@ static janus_status send_request(janus_http_reply *reply, const struct jrt_clien
     if (options->source == NULL) {
         const janus_io_piece pieces[] = {{reply->in, head_bytes},
                                          {(void *)(uintptr_t)options->body, options->body_bytes}};
+        if (head_bytes == 0) return send_pieces(line, pieces + 1, 1);
         return send_pieces(line, pieces, options->body_bytes > 0 ? 2 : 1);
     }
     char        *part = NULL;
     janus_status status = jrt_http_alloc(PART_BYTES, (void **)&part);
     *gave_up = status != JANUS_OK;
-    if (status == JANUS_OK) status = send_part(line, reply->in, head_bytes, false);
+    if (status == JANUS_OK && head_bytes > 0)
+        status = send_part(line, reply->in, head_bytes, false);
     if (status == JANUS_OK) status = send_source(line, options, part, gave_up);
     janus_free(part);
     return status;
 }
 
 /* Drops an answer below 200, and begins the next. */
-static janus_status skip_interim(janus_http_reply *reply, int *interim)
+static janus_status skip_interim(janus_http_reply *reply)
 {
     size_t bytes = reply->head.bytes;
-    if (++*interim > JRT_CLIENT_INTERIM_MAX) return JANUS_INVALID;
+    if (++reply->interim > JRT_CLIENT_INTERIM_MAX) return JANUS_INVALID;
     memmove(reply->in, reply->in + bytes, reply->end - bytes);
     reply->end -= bytes;
     jrt_http_answer_begin(&reply->head, reply->head.to_head);
     return JANUS_OK;
 }
 
-/* Reads the head of the answer. */
-static janus_status read_head(janus_http_reply *reply, struct jrt_client_request *request)
+/* Reads the head of the answer. `leave`, if it is not NULL: "100 Continue" ends the call, too. */
+static janus_status read_head(janus_http_reply *reply, struct jrt_client_request *request,
+                              bool *leave)
 {
-    int interim = 0;
-    jrt_http_answer_begin(&reply->head, jrt_http_equal(request->method, JRT_HTTP_TEXT("HEAD")));
-    reply->end = 0;
     for (;;) {
         size_t             got = 0;
         janus_status       status;
@@ -188,9 +201,12 @@ static janus_status read_head(janus_http_reply *reply, struct jrt_client_request
                 if (request->upgrade.bytes > 0) return JANUS_OK;
                 return wrong(request, "the server switches to a protocol that nobody asked for");
             }
-            if (skip_interim(reply, &interim) != JANUS_OK)
+            bool may = leave != NULL && reply->head.status == 100;
+            if (skip_interim(reply) != JANUS_OK)
                 return wrong(request, "too many answers with a status below 200");
-            continue;
+            if (!may) continue;
+            *leave = true;
+            return JANUS_OK;
         }
         size_t room = reply->client->in_bytes - reply->end;
         if (room == 0) return wrong(request, "the head of the answer is too long");
@@ -199,7 +215,22 @@ static janus_status read_head(janus_http_reply *reply, struct jrt_client_request
         if (status == JANUS_CLOSED) return JANUS_RESET;
         if (status != JANUS_OK) return status;
         reply->end += got;
+        reply->heard = true; /* from now on the buffer does not hold the request any more */
     }
+}
+
+/* Waits until the server asks for the body, for a while. *refused: it answers instead. */
+static janus_status await_leave(janus_http_reply *reply, struct jrt_client_request *request,
+                                bool *refused)
+{
+    uint64_t soon = janus_now_ns() + EXPECT_NS;
+    bool     leave = false, bounded = soon < request->deadline;
+    janus_io io = reply->line->io;
+    if (bounded) JANUS_IGNORE(janus_io_set_deadline(io, JANUS_IO_READ, soon));
+    janus_status status = read_head(reply, request, &leave);
+    if (bounded) JANUS_IGNORE(janus_io_set_deadline(io, JANUS_IO_READ, request->deadline));
+    *refused = status == JANUS_OK && !leave;
+    return status == JANUS_DEADLINE && bounded ? JANUS_OK : status;
 }
 
 /* Makes sure that the line has a connection on which nothing has come yet. */
@@ -221,17 +252,26 @@ static janus_status prepare(janus_http_reply *reply, struct jrt_client_request *
     return JANUS_OK;
 }
 
-/* Sends the request and reads the head. Nothing came back, if reply->end is 0. */
+/* Sends the request and reads the head. */
 static janus_status exchange(janus_http_reply *reply, struct jrt_client_request *request,
                              size_t head_bytes)
 {
-    bool gave_up = false;
+    bool gave_up = false, refused = false;
     reply->end = 0;
+    reply->interim = 0;
+    jrt_http_answer_begin(&reply->head, jrt_http_equal(request->method, JRT_HTTP_TEXT("HEAD")));
+    if (expects(request)) {
+        janus_status status = send_part(reply->line, reply->in, head_bytes, false);
+        if (status == JANUS_OK) status = await_leave(reply, request, &refused);
+        if (refused) reply->head.keep_alive = false; /* the server may wait for the body */
+        if (status != JANUS_OK || refused) return status == JANUS_BROKEN ? JANUS_RESET : status;
+        head_bytes = 0;
+    }
     janus_status sent = send_request(reply, request, head_bytes, &gave_up);
     /* A server may refuse a body before it has read it, and then close. */
     bool early = !gave_up && (sent == JANUS_BROKEN || sent == JANUS_RESET);
     if (sent != JANUS_OK && !early) return sent;
-    janus_status status = read_head(reply, request);
+    janus_status status = read_head(reply, request, NULL);
     if (early && status != JANUS_OK && status != JANUS_INVALID) status = JANUS_RESET;
     if (early) reply->head.keep_alive = false;
     return status;
@@ -292,7 +332,7 @@ janus_status jrt_client_call(janus_http_client *client, struct jrt_client_reques
     bool kept = reply->line->used;
     if (status == JANUS_OK) {
         status = exchange(reply, request, head_bytes);
-        bool lost = status == JANUS_RESET && reply->end == 0;
+        bool lost = status == JANUS_RESET && !reply->heard;
         if (lost && kept && is_repeatable(request)) {
             jrt_client_count(client, &client->repeats);
             status = prepare(reply, request, true);
@@ -349,7 +389,7 @@ janus_status janus_http_call(janus_http_client *client, const char *method, cons
     status = jrt_client_request_init(client, method, url, "http", &request);
     if (status == JANUS_OK) {
         request.why = NULL;
-        status = jrt_client_call(client, &request, out);
+        status = jrt_client_call_on(client, &request, out);
     }
     if (request.why == NULL) request.why = janus_status_text(status);
     bool told = status == JANUS_INVALID || status == JANUS_DENIED || status == JANUS_UNAVAILABLE;

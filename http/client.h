@@ -5,6 +5,7 @@
  *     pool.c   connections: kept, shared, limited; the tasks that use them
  *     call.c   a request: its head, its body, and the head of the answer
  *     reply.c  the rest of the answer
+ *     redirect.c  answers that name another address
  *
  * The handle of a connection is `kept`: it belongs to no task, because the next task uses it again.
  * The client knows all of its connections and the task that uses each. The first call of
@@ -76,6 +77,9 @@ struct jrt_client_request {
     struct jrt_http_url     url;
     janus_http_call_options options;
     struct jrt_http_text    upgrade; /* whole lines that ask for another protocol, or empty */
+    bool                    away;    /* a redirect led to another origin: fields may be secret */
+    bool                    turned;  /* a redirect made it a GET: fields about the body are wrong */
+    char                   *address; /* the text behind `url`, after a redirect; or NULL */
     uint64_t                deadline;
     const char             *why;
 };
@@ -90,8 +94,10 @@ struct janus_http_reply {
     size_t       piece;           /* decoded and not taken, at `body` */
     size_t       trailers_at;
     bool         body_over, last_chunk;
-    bool         keep; /* the connection serves the next call */
-    bool         dry;  /* nothing more is read */
+    bool         keep;    /* the connection serves the next call */
+    bool         dry;     /* nothing more is read */
+    bool         heard;   /* a byte came back */
+    uint8_t      interim; /* answers below 200 so far */
     janus_status body_status;
     char        *in;
     struct jrt_http_field trailer_fields[JRT_CLIENT_TRAILERS_MAX];
@@ -119,6 +125,12 @@ janus_status jrt_client_call(janus_http_client *client, struct jrt_client_reques
 /* Copies the caller's options, and reads method and address. */
 janus_status jrt_client_request_init(janus_http_client *client, const char *method, const char *url,
                                      const char *scheme, struct jrt_client_request *request);
+
+/* redirect.c. As jrt_client_call, and follows redirects, as the options say. */
+janus_status jrt_client_call_on(janus_http_client *client, struct jrt_client_request *request,
+                                janus_http_reply **out);
+/* Whether a field of the caller is sent, after redirects. */
+bool jrt_client_may_send(const struct jrt_client_request *request, const char *name);
 
 /* reply.c */
 void jrt_client_body_begin(janus_http_reply *reply);

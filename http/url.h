@@ -26,4 +26,12 @@ struct jrt_http_url {
 janus_status jrt_http_url_read(const char *text, const char *scheme, struct jrt_http_url *out,
                                const char **why);
 
+/*
+ * Writes the address that a reference means, which stood in an answer from `base`: "../a", "/a",
+ * "//host/a", "?b", "http://host/a" (RFC 3986, 5.2). It leaves out a fragment, and solves dots in
+ * paths. `scheme` is that of `base`. A NUL follows, uncounted. INVALID: it is empty.
+ */
+janus_status jrt_http_url_resolve(const struct jrt_http_url *base, const char *scheme,
+                                  struct jrt_http_text reference, char *out, size_t room);
+
 #endif

@@ -29,7 +29,8 @@
  * requests that may be repeated: GET, HEAD, PUT, DELETE, OPTIONS and TRACE, and those that the
  * caller calls `repeatable`. It never repeats a body that comes from a function.
  *
- * The client follows no redirect and stores no cookie. With options.wire it also knows https.
+ * The client follows redirects if a call asks for it, and stores no cookie. With options.wire it
+ * also knows https.
  */
 #ifndef JANUSRT_HTTP_CLIENT_H
 #define JANUSRT_HTTP_CLIENT_H
@@ -85,13 +86,17 @@ typedef struct janus_http_call_options {
     const janus_http_pair *fields;       /* sent in this order. The client writes Host, Connection,
                                             Content-Length, Transfer-Encoding and the like itself */
     size_t                 field_count;
-    const char            *type;       /* the field Content-Type. NULL: no such field */
-    const void            *body;       /* the whole body; */
-    size_t                 body_bytes; /* 0: none */
-    janus_http_source     *source;     /* or a function that gives it. NULL: none */
-    void                  *argument;   /* of `source` */
-    uint64_t               length;     /* what `source` gives in all; UNKNOWN: in chunks */
-    bool                   repeatable; /* the server may get the request twice, see above */
+    const char            *type;          /* the field Content-Type. NULL: no such field */
+    const void            *body;          /* the whole body; */
+    size_t                 body_bytes;    /* 0: none */
+    janus_http_source     *source;        /* or a function that gives it. NULL: none */
+    void                  *argument;      /* of `source` */
+    uint64_t               length;        /* what `source` gives in all; UNKNOWN: in chunks */
+    bool                   repeatable;    /* the server may get the request twice, see above */
+    bool                   expects;       /* waits until the server asks for the body, with "Expect:
+                                          100-continue", but for a second at most. So a server that
+                                          refuses need not read it */
+    uint32_t               max_redirects; /* that the call follows, see janus_http_call. 0: none */
     uint64_t     deadline_ns; /* for all, from the look-up of the name to the last byte that
                                        is read of the answer. 0: options.call_ns of the client */
     const char **out_why;     /* gets a constant sentence when the call returns INVALID, DENIED or
@@ -166,6 +171,12 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_client_inspect(janus_http_clie
  * port is 80 if none is named, and 443 with "https". Escapes in it are the caller's: the client
  * sends it as it is. The client skips answers with a status below 200. A status of 400 and above is
  * an answer like any other: the call returns OK.
+ *
+ * With options.max_redirects the call follows redirects: 301, 302, 303, 307 and 308. A POST becomes
+ * a GET after 301, 302 and 303. To another scheme, host or port the client sends only GET and HEAD,
+ * without a body. From then on it leaves out all fields of the caller but Accept, Accept-Language
+ * and User-Agent. It follows no redirect from https to http, and none that asks again for a body
+ * from a function. A redirect that it does not follow, or one too many, is the answer of the call.
  *
  * Context: a task, which needs the rights net.connect and net.resolve. `client` may be another
  *          task's of the same scheduler.

@@ -38,6 +38,22 @@ TEST("a call on a kept connection that ends without an answer is repeated on a f
     CHECK_EQ(atomic_load(&script.connections), 2);
 }
 
+static void repeat_not_after_100(struct script *script, janus_http_client *client)
+{
+    CHECK_EQ(call_once(script, client, "GET", NULL), JANUS_OK);
+    CHECK_EQ(call_once(script, client, "GET", NULL), JANUS_RESET);
+    CHECK_EQ(look(client).repeats, 0);
+}
+
+TEST("a call is not repeated after an interim answer, which is a sign of life")
+{
+    struct script script = {.answers = {ANSWERS(OK_ANSWER("ok", "2"), "HTTP/1.1 103 Hi\r\n\r\n"),
+                                        ANSWERS(OK_ANSWER("ok", "2"))},
+                            .client = repeat_not_after_100};
+    script_run(&script);
+    CHECK_EQ(atomic_load(&script.connections), 1);
+}
+
 static void repeat_not(struct script *script, janus_http_client *client)
 {
     CHECK_EQ(call_once(script, client, "GET", NULL), JANUS_OK);
