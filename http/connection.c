@@ -14,60 +14,60 @@
 #include <janusrt/memory.h>
 #include <sys/mman.h>
 
-bool jrt_http_lock(struct jrt_http_server *server)
+void jrt_http_lock(struct jrt_http_server *server)
 {
     janus_shield_begin();
-    janus_status status = janus_mutex_lock(&server->mutex);
+    janus_status status = janus_semaphore_acquire(&server->lock);
     janus_shield_end();
-    while (status != JANUS_OK) { /* CANCELLED: the shield is over; a try ignores that */
-        status = janus_mutex_try_lock(&server->mutex);
-        if (status == JANUS_NO_MEMORY) return false;
-    }
-    return true;
+    /* No memory, or CANCELLED because the shield is over: a try needs none and ignores that. */
+    while (status != JANUS_OK) status = janus_semaphore_try_acquire(&server->lock);
 }
 
-/* Enters the server's list. False: no memory. */
-static bool enter(struct jrt_http_connection *c)
+/* Puts a connection at the end of a queue. The caller holds the lock. */
+static void join(struct jrt_http_connection *c, enum jrt_http_queue_name name)
 {
-    struct jrt_http_server *server = c->server;
-    if (!jrt_http_lock(server)) return false;
-    c->next = server->first;
-    c->link = &server->first;
-    if (c->next != NULL) c->next->link = &c->next;
-    server->first = c;
-    jrt_http_unlock(server);
-    return true;
+    struct jrt_http_queue *queue = &c->server->queues[name];
+    c->queue = (uint8_t)name;
+    c->next = NULL;
+    c->link = queue->end;
+    *queue->end = c;
+    queue->end = &c->next;
 }
 
 static void quit(struct jrt_http_connection *c)
 {
-    (void)jrt_http_lock(c->server); /* not the task's first */
     *c->link = c->next;
-    if (c->next != NULL) c->next->link = c->link;
-    jrt_http_unlock(c->server);
+    if (c->next != NULL)
+        c->next->link = c->link;
+    else
+        c->server->queues[c->queue].end = c->link;
 }
 
-/* Enters the list of warm connections. The caller holds the mutex. */
-static void warm_up(struct jrt_http_connection *c)
+/* The connection is cold from now on. The tick closes it after `duration`. */
+static void join_cold(struct jrt_http_connection *c, enum jrt_http_queue_name name,
+                      uint64_t duration)
+{
+    c->due = jrt_http_after(janus_now_ns(), duration);
+    join(c, name);
+    /* From now on the tick and the stop set deadlines. */
+    JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, JANUS_IO_NEVER));
+    jrt_http_tick_by(c->server, c->due);
+}
+
+static void join_warm(struct jrt_http_connection *c)
 {
     struct jrt_http_server *server = c->server;
-    c->tick_requests = UINT32_MAX;
-    c->tick_writing = 0;
-    c->warm_next = server->warm;
-    c->warm_link = &server->warm;
-    if (c->warm_next != NULL) c->warm_next->warm_link = &c->warm_next;
-    server->warm = c;
-    atomic_fetch_add(&server->warm_count, 1); /* seq_cst: rare */
-    if (c->warm_next != NULL) return;
-    janus_event_set(&server->any_warm);
+    c->http->tick_requests = UINT32_MAX;
+    c->http->tick_writing = 0;
+    join(c, JRT_HTTP_WARM);
+    /* seq_cst: rare */
+    uint32_t count = atomic_fetch_add(&server->warm_count, 1) + 1;
+    if (count > server->warm_peak) server->warm_peak = count;
+    server->warmed++;
+    if (server->warm_at != JANUS_IO_NEVER) return;
+    server->warm_at = janus_now_ns() + JRT_HTTP_TICK_NS;
+    jrt_http_tick_by(server, server->warm_at);
     jrt_http_date_set(server); /* nobody did while no connection was warm */
-}
-
-static void cool_down(struct jrt_http_connection *c)
-{
-    atomic_fetch_sub(&c->server->warm_count, 1); /* seq_cst: rare */
-    *c->warm_link = c->warm_next;
-    if (c->warm_next != NULL) c->warm_next->warm_link = c->warm_link;
 }
 
 /*
@@ -130,21 +130,23 @@ static void set_block(struct jrt_http_connection *c, struct janus_http *http)
 static bool take_block(struct jrt_http_connection *c)
 {
     struct jrt_http_server *server = c->server;
-    (void)jrt_http_lock(server); /* not the task's first */
+    jrt_http_lock(server);
     struct janus_http *http = server->blocks;
     if (http != NULL) {
         server->blocks = http->next;
         server->block_count--;
     } else {
+        jrt_http_unlock(server);
         http = make_block(server);
+        if (http == NULL) return false;
+        jrt_http_lock(server);
     }
-    if (http != NULL) {
-        set_block(c, http);
-        c->http = http;
-        warm_up(c);
-    }
+    quit(c);
+    set_block(c, http);
+    c->http = http;
+    join_warm(c);
     jrt_http_unlock(server);
-    return http != NULL;
+    return true;
 }
 
 static void give_block(struct jrt_http_connection *c)
@@ -152,9 +154,11 @@ static void give_block(struct jrt_http_connection *c)
     struct jrt_http_server *server = c->server;
     struct janus_http      *http = c->http;
     c->requests = atomic_load(&http->requests);
-    (void)jrt_http_lock(server); /* not the task's first */
-    cool_down(c);
+    jrt_http_lock(server);
+    atomic_fetch_sub(&server->warm_count, 1); /* seq_cst: rare */
+    quit(c);
     c->http = NULL;
+    join_cold(c, JRT_HTTP_IDLE, server->options.idle_ns);
     if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
         http->next = server->blocks;
         server->blocks = http;
@@ -171,14 +175,10 @@ static void read_until(const struct jrt_http_connection *c, uint64_t deadline)
 }
 
 /* Waits for the first byte of a request. False: the connection is over. */
-static bool wait_cold(struct jrt_http_connection *c, uint64_t duration)
+static bool wait_cold(struct jrt_http_connection *c)
 {
-    uint64_t now = janus_now_ns();
-    read_until(c, jrt_http_after(now, duration));
-    atomic_store(&c->idle, true);
-    if (atomic_load(&c->server->stopping)) read_until(c, now + JRT_HTTP_STOP_NS);
+    if (atomic_load(&c->server->stopping)) read_until(c, janus_now_ns() + JRT_HTTP_STOP_NS);
     janus_status status = jrt_wire_wait(c->wire, c->io);
-    atomic_store(&c->idle, false);
     if (status != JANUS_DEADLINE || !atomic_load(&c->server->stopping)) return status == JANUS_OK;
     /* A request that came in time is answered, however late this task runs. */
     size_t got = 0;
@@ -241,11 +241,10 @@ static janus_budget half_of(janus_budget b)
                            b.syscalls / 2);
 }
 
-/* Opens the nursery of the child. The child gets at most half of the pool, which may be smaller
- * than it should be. */
-static janus_status open_requests(struct jrt_http_connection *c)
+/* Opens the nursery of the child. */
+__attribute__((noinline)) static janus_status open_nursery(struct jrt_http_connection *c,
+                                                           janus_budget               *granted)
 {
-    janus_budget          granted = c->server->pool;
     janus_nursery_options options = {.struct_bytes = sizeof options, .name = "requests"};
     if (c->server->supervised) {
         options.exhaustion = JANUS_EXHAUSTION_SUPERVISE;
@@ -254,10 +253,19 @@ static janus_status open_requests(struct jrt_http_connection *c)
     } else {
         options.exhaustion = JANUS_EXHAUSTION_END;
         options.budget = &c->server->pool;
-        options.granted = &granted;
+        options.granted = granted;
     }
-    janus_status status = janus_nursery_open(c->http->nursery, &options);
-    c->http->share = janus_budget_min(c->server->share, half_of(granted));
+    return janus_nursery_open(c->http->nursery, &options);
+}
+
+/* Opens the nursery of the child. The child gets at most half of the pool, which may be smaller
+ * than it should be. */
+static janus_status open_requests(struct jrt_http_connection *c)
+{
+    struct janus_http *http = c->http;
+    http->share = c->server->pool; /* a place for what is granted */
+    janus_status status = open_nursery(c, &http->share);
+    http->share = janus_budget_min(c->server->share, half_of(http->share));
     return status;
 }
 
@@ -284,7 +292,8 @@ static void excuse(struct jrt_http_connection *c)
  * Spawns the child. If the scheduler has as many tasks as it may have, the spawn waits for as long
  * as a client may need for a head. Other connections may hold all the tasks and wait for the same.
  */
-static janus_status spawn_in_time(struct jrt_http_connection *c, janus_spawn_options *options)
+__attribute__((noinline)) static janus_status spawn_in_time(struct jrt_http_connection *c,
+                                                            janus_spawn_options        *options)
 {
     janus_nursery *nursery = c->http->nursery;
     janus_status   status = janus_spawn_with(nursery, jrt_http_exchange, c, options, NULL);
@@ -299,29 +308,36 @@ static janus_status spawn_in_time(struct jrt_http_connection *c, janus_spawn_opt
 }
 
 /*
- * Starts the child. It asks for a larger stack than the connection's task has, so that it cannot
- * run on that stack. Otherwise each handler would leave touched pages there, and an idle connection
- * would need more than one.
+ * The child asks for a larger stack than the connection's task has, so that it cannot run on that
+ * stack. Otherwise each handler would leave touched pages there, and an idle connection would need
+ * more than one.
  */
-static janus_status start_child(struct jrt_http_connection *c)
+__attribute__((noinline)) static size_t child_stack_bytes(const struct jrt_http_server *server)
+{
+    size_t            wanted = server->options.stack_bytes;
+    janus_memory_info own = JANUS_MEMORY_INFO();
+    if (janus_memory_inspect(&own) != JANUS_OK || wanted > own.stack_bytes) return wanted;
+    return own.stack_bytes + 1;
+}
+
+__attribute__((noinline)) static janus_status start_child(struct jrt_http_connection *c)
 {
     size_t              wanted = c->server->options.stack_bytes;
-    janus_memory_info   own = JANUS_MEMORY_INFO();
     janus_spawn_options options = {.struct_bytes = sizeof options,
                                    .budget = &c->http->share,
                                    .name = "request",
                                    .unjoinable = true,
-                                   .stack_bytes = wanted};
-    if (janus_memory_inspect(&own) == JANUS_OK && wanted <= own.stack_bytes) {
-        options.stack_bytes = own.stack_bytes + 1;
-    }
-    janus_status status = spawn_in_time(c, &options);
+                                   .stack_bytes = child_stack_bytes(c->server)};
+    janus_status        status = spawn_in_time(c, &options);
     if (status != JANUS_SPAWN_BUDGET) return status;
     options.stack_bytes = wanted; /* the request's memory does not pay for the larger stack */
     return spawn_in_time(c, &options);
 }
 
-/* Runs a child, which serves requests, and decides what comes then. */
+/*
+ * Runs a child, which serves requests, and decides what comes then. The frames of the connection's
+ * task must stay in one page. So what the start of a child needs is not in this frame.
+ */
 __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
@@ -357,27 +373,38 @@ static void leave(struct jrt_http_connection *c)
     }
 }
 
+/* Opens the wire, if there is one. False: the connection is over. Either way it is in a queue. */
+static bool open_wire(struct jrt_http_connection *c)
+{
+    struct jrt_http_server *server = c->server;
+    jrt_http_lock(server);
+    if (server->options.wire != NULL) {
+        join(c, JRT_HTTP_SHAKING);
+        jrt_http_unlock(server);
+        if (!jrt_http_shake(c)) return false;
+        jrt_http_lock(server);
+        quit(c);
+    }
+    join_cold(c, JRT_HTTP_FRESH, server->options.head_ns); /* the first head comes at once */
+    jrt_http_unlock(server);
+    return true;
+}
+
 void jrt_http_connection_run(struct jrt_http_connection *c)
 {
-    const janus_http_options *options = &c->server->options;
-    uint64_t                  duration = options->head_ns; /* the first head comes at once */
-    if (!enter(c)) {
-        JANUS_IGNORE(janus_io_close(c->io));
-        return;
-    }
-    bool opened = jrt_http_shake(c);
-    while (opened) {
-        if (!wait_cold(c, duration)) break;
-        if (!take_block(c)) break;
+    struct jrt_http_server *server = c->server;
+    bool                    opened = open_wire(c);
+    while (opened && wait_cold(c) && take_block(c)) {
         do {
             run_child(c);
         } while (c->then == JRT_HTTP_THEN_FRESH);
         if (c->then == JRT_HTTP_THEN_LEAVE) leave(c);
         give_block(c);
-        duration = options->idle_ns;
-        if (c->then != JRT_HTTP_THEN_COLD) break;
+        opened = c->then == JRT_HTTP_THEN_COLD;
     }
+    jrt_http_lock(server);
     quit(c);
+    jrt_http_unlock(server);
     jrt_http_unwire(c);
     JANUS_IGNORE(janus_io_close(c->io));
 }

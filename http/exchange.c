@@ -46,16 +46,22 @@ static bool refuse(struct janus_http *http, unsigned status, const char *why)
     return then(http, JRT_HTTP_THEN_LEAVE);
 }
 
+/* Whether the client has sent only one request so far. */
+static bool is_guest(struct janus_http *http)
+{
+    /* relaxed: only this task writes it. */
+    return atomic_load_explicit(&http->requests, memory_order_relaxed) < 2;
+}
+
 /* Reads the first bytes of the next request. False: none came. */
 static bool read_first(struct janus_http *http)
 {
     size_t got = 0;
     http->at = http->end = 0;
     /* relaxed: about the right number */
-    if (atomic_load_explicit(&http->server->warm_count, memory_order_relaxed) > JRT_HTTP_WARM_MAX &&
-        http->served) {
+    uint32_t warm = atomic_load_explicit(&http->server->warm_count, memory_order_relaxed);
+    if (warm > JRT_HTTP_GUESTS_MAX && http->served && (warm > JRT_HTTP_WARM_MAX || is_guest(http)))
         return then(http, JRT_HTTP_THEN_COLD);
-    }
     http->served = true;
     /* relaxed, both: the tick comes again, and a stop that is missed here is seen after it. */
     atomic_store_explicit(&http->idle, true, memory_order_relaxed);

@@ -96,19 +96,23 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
                           options->max_fields * sizeof(struct jrt_http_field) + server->in_bytes +
                           JRT_HTTP_OUT_BYTES + sizeof(struct jrt_http_rare);
     set_budget(server);
-    janus_mutex_init(&server->mutex, "http server");
-    janus_event_init(&server->any_warm, JANUS_WAKER_TASKS, "warm connections");
+    janus_semaphore_init(&server->lock, 1, JANUS_WAKER_TASKS, "http server");
+    janus_event_init(&server->sooner, JANUS_WAKER_TASKS, "a tick");
+    server->warm_at = JANUS_IO_NEVER;
+    for (int i = 0; i < JRT_HTTP_QUEUES; i++) server->queues[i].end = &server->queues[i].first;
     return set_line(server);
 }
 
 /* Frees what the server has, after all of its tasks have ended. */
 static void take_down(struct jrt_http_server *server)
 {
-    while (server->first != NULL) { /* its task was broken off */
-        struct jrt_http_connection *c = server->first;
-        server->first = c->next;
-        if (c->http != NULL) jrt_http_block_free(c->http);
-        free(c);
+    for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
+        struct jrt_http_connection *c = server->queues[i].first, *next;
+        for (; c != NULL; c = next) { /* its task was broken off */
+            next = c->next;
+            if (c->http != NULL) jrt_http_block_free(c->http);
+            free(c);
+        }
     }
     while (server->blocks != NULL) {
         struct janus_http *block = server->blocks;
@@ -260,12 +264,14 @@ static void stop(struct jrt_http_server *server)
 {
     uint64_t soon = janus_now_ns() + JRT_HTTP_STOP_NS;
     atomic_store(&server->stopping, true);
-    if (!jrt_http_lock(server))
-        return; /* then they see the flag when they wake, or are cancelled */
-    for (struct jrt_http_connection *c = server->first; c != NULL; c = c->next) {
-        bool waits = atomic_load(c->http != NULL ? &c->http->idle : &c->idle);
-        if (!waits && !atomic_load(&c->upgraded)) continue;
-        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
+    jrt_http_lock(server);
+    for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
+        if (i == JRT_HTTP_SHAKING) continue;
+        for (struct jrt_http_connection *c = server->queues[i].first; c != NULL; c = c->next) {
+            bool waits = c->http == NULL || atomic_load(&c->http->idle);
+            if (!waits && !atomic_load(&c->upgraded)) continue;
+            JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
+        }
     }
     jrt_http_unlock(server);
 }
@@ -296,7 +302,9 @@ static janus_status serve(struct jrt_http_server *server, janus_io listener)
     stop(server);
     status = end_by(&nursery, jrt_http_after(janus_now_ns(), server->options.grace_ns));
     /* A task that was broken off has left its record. */
-    JANUS_EXPECT(status == JANUS_CHILD_FAILED || (server->first == NULL && server->warm == NULL));
+    for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
+        JANUS_EXPECT(status == JANUS_CHILD_FAILED || server->queues[i].first == NULL);
+    }
     if (served == JANUS_CLOSED || served == JANUS_STALE) return JANUS_OK;
     return served;
 }

@@ -20,7 +20,7 @@
  * Warm and cold. A connection is warm while requests come: it has a block (struct janus_http), a
  * child, and a nursery with a pool for that child. After a second without a request the child ends,
  * and the connection is cold: a task that waits with one page of stack. The first byte makes it
- * warm again.
+ * warm again. In a crowd, connections go cold at once, those with only one request first.
  *
  * Deadlines. Reads and writes are fastest on a handle without deadlines, and they need no clock. So
  * a warm connection has none while its client is quick. Once a second a task looks at all warm
@@ -52,6 +52,8 @@ enum {
     JRT_HTTP_DRAIN_BYTES = 65536, /* of an unread body; a longer one ends the connection */
     JRT_HTTP_TRAILERS_MAX = 32,   /* fields behind a chunked body */
     JRT_HTTP_WARM_MAX = 1024,     /* above it, connections without a request go cold at once */
+    JRT_HTTP_GUESTS_MAX = 128,    /* above it, those that had only one request do, too */
+    JRT_HTTP_STACKS_KEPT = 32,    /* unused stacks of children, when few children start */
     JRT_HTTP_BLOCKS_KEPT = 64,    /* unused blocks of a server */
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
 };
@@ -72,6 +74,22 @@ enum jrt_http_then {
 struct jrt_http_log;
 struct jrt_http_wire_holder;
 
+/*
+ * Where a connection stands. A cold one has a time at which it is closed. All in one queue wait
+ * equally long, so the first of a queue is due first, and no connection needs a timer.
+ */
+enum jrt_http_queue_name {
+    JRT_HTTP_FRESH,   /* cold: it waits for its first request, for head_ns */
+    JRT_HTTP_IDLE,    /* cold: it has had a request, and waits for idle_ns */
+    JRT_HTTP_WARM,    /* it has a block */
+    JRT_HTTP_SHAKING, /* its wire is being opened, shake.c */
+    JRT_HTTP_QUEUES,
+};
+
+struct jrt_http_queue {
+    struct jrt_http_connection *first, **end;
+};
+
 /* Shared by all connections. */
 struct jrt_http_server {
     janus_http_handler         *handler;
@@ -87,7 +105,7 @@ struct jrt_http_server {
     struct jrt_http_log        *log;    /* NULL: none */
     struct jrt_http_connection *single; /* of janus_http_serve_one: it runs in the same task */
     atomic_bool                 stopping;
-    atomic_uint                 warm_count; /* written with the mutex */
+    atomic_uint                 warm_count; /* written with the lock */
 
     /* The field Date. Odd versions are being written. */
     atomic_uint      date_version;
@@ -95,12 +113,19 @@ struct jrt_http_server {
 
     janus_semaphore room; /* permits: connections that may still come */
 
-    janus_mutex                 mutex; /* guards the rest */
-    struct jrt_http_connection *first; /* of all */
-    struct jrt_http_connection *warm;  /* the first that has a block */
-    janus_event                 any_warm;
-    struct janus_http          *blocks; /* unused */
-    uint32_t                    block_count;
+    /*
+     * Guards the rest. It is no mutex: each task that locks a mutex has a record until it ends. A
+     * task that is broken off would keep the permit. So it makes no call with it that it pays for.
+     */
+    janus_semaphore       lock;
+    struct jrt_http_queue queues[JRT_HTTP_QUEUES];
+    uint64_t              warm_at;   /* the next look at warm ones; NEVER: none is needed */
+    uint64_t              tick_at;   /* the next tick */
+    janus_event           sooner;    /* the tick must be sooner than it was planned */
+    uint32_t              warmed;    /* connections since the last look at warm ones */
+    uint32_t              warm_peak; /* of warm_count, since stacks were last given back */
+    struct janus_http    *blocks;    /* unused */
+    uint32_t              block_count;
 };
 
 /*
@@ -112,19 +137,15 @@ struct jrt_http_connection {
     janus_wire                  *wire;   /* NULL: bytes go to `io` as they are */
     struct jrt_http_wire_holder *holder; /* of the wire */
     struct jrt_http_server      *server;
-    struct jrt_http_connection  *next, **link;           /* in the server's list */
-    struct jrt_http_connection  *warm_next, **warm_link; /* in its list of warm ones */
-    struct janus_http           *http;                   /* NULL while cold; set with the mutex */
-    uint32_t                     requests;               /* until it was last cold */
-    atomic_bool                  idle;                   /* it is cold, and waits */
-    atomic_bool                  upgraded; /* it speaks WebSocket, whose reader sees the stop */
-    uint8_t                      then;     /* enum jrt_http_then */
-    bool                         early;    /* the first byte of a request was read: `first` */
+    struct jrt_http_connection  *next, **link; /* in one of the server's queues */
+    struct janus_http           *http;         /* NULL while cold; set with the lock */
+    uint64_t                     due;          /* cold: when it is closed */
+    uint32_t                     requests;     /* until it was last cold */
+    uint8_t                      queue;        /* enum jrt_http_queue_name */
+    atomic_bool                  upgraded;     /* it speaks WebSocket, whose reader sees the stop */
+    uint8_t                      then;         /* enum jrt_http_then */
+    bool                         early;        /* the first byte of a request was read: `first` */
     char                         first;
-
-    /* The last tick: what it saw, and since when nothing has changed. */
-    uint32_t tick_requests, tick_writing;
-    uint64_t tick_written, tick_since;
 };
 
 /* What has become of the answer. */
@@ -158,6 +179,10 @@ struct janus_http {
     atomic_uint                 stalled; /* the write in which the client took no byte */
     atomic_bool                 idle;    /* no byte of the next request has come */
     struct janus_http          *next;    /* in the server's list of unused blocks */
+
+    /* The last tick: what it saw, and since when nothing has changed. */
+    uint32_t tick_requests, tick_writing;
+    uint64_t tick_written, tick_since;
 
     /* Bytes from the client: the head at `at`, behind it what came of the body, from `body` on. */
     char  *in;
@@ -234,14 +259,12 @@ void jrt_http_connection_run(struct jrt_http_connection *c);
 /* Frees a block that is in no list. */
 void jrt_http_block_free(struct janus_http *http);
 
-/*
- * Locks the server. Neither a cancel nor the end of a shield (the scheduler's grace_ns) keeps a
- * task from the lock. False: no memory, only for the first lock of a task.
- */
-bool               jrt_http_lock(struct jrt_http_server *server);
+/* Locks the server. Neither a cancel nor the end of a shield (the scheduler's grace_ns) keeps a
+ * task from the lock. */
+void               jrt_http_lock(struct jrt_http_server *server);
 static inline void jrt_http_unlock(struct jrt_http_server *server)
 {
-    JANUS_IGNORE(janus_mutex_unlock(&server->mutex));
+    JANUS_IGNORE(janus_semaphore_release(&server->lock, 1));
 }
 
 /* shake.c. Makes the wire, if the server has one, and opens it. False: the connection is over. */
@@ -266,6 +289,8 @@ static inline bool jrt_http_try_again(janus_status status)
 
 /* tick.c: a task of the server. `argument` is the server. */
 int64_t jrt_http_tick(void *argument);
+/* Asks for a tick at that time, or sooner. The caller holds the lock. */
+void jrt_http_tick_by(struct jrt_http_server *server, uint64_t when);
 /* Brings the server's date up to date; for one thread at a time. */
 void jrt_http_date_set(struct jrt_http_server *server);
 void jrt_http_date_get(struct jrt_http_server *server, char out[JRT_HTTP_DATE_LINE_BYTES]);

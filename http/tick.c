@@ -3,13 +3,18 @@
  * What happens once a second, while any connection is warm. The waits of idle clients end, and so
  * do those of clients that take no bytes. The date is brought up to date.
  *
+ * While all connections are cold, the tick comes when the first of them is due. A connection that
+ * becomes warm, or is due earlier, asks for a sooner tick.
+ *
  * The date is read without a lock. A reader copies the words and tries again if the version has
- * changed meanwhile. Only the holder of the server's mutex writes.
+ * changed meanwhile. Only the holder of the server's lock writes.
  */
 #include "http/server.h"
 
 #include "http/date.h"
 
+#include <janusrt/memory.h>
+#include <janusrt/scheduler.h>
 #include <time.h>
 
 _Static_assert(JRT_HTTP_DATE_LINE_BYTES == 6 + JRT_HTTP_DATE_BYTES + 2, "a line");
@@ -45,17 +50,17 @@ void jrt_http_date_get(struct jrt_http_server *server, char out[JRT_HTTP_DATE_LI
     memcpy(out, words, JRT_HTTP_DATE_LINE_BYTES);
 }
 
-/* A connection that had no request since the last tick goes cold. */
-static void look_at_reading(struct jrt_http_connection *c)
+/* A connection that had no request since the last tick goes cold. True: this one does. */
+static bool look_at_reading(struct jrt_http_connection *c)
 {
     struct janus_http *http = c->http;
     /* relaxed, both: a tick earlier or later does no harm. */
     uint32_t requests = atomic_load_explicit(&http->requests, memory_order_relaxed);
     bool     idle = atomic_load_explicit(&http->idle, memory_order_relaxed);
-    if (idle && requests == c->tick_requests) {
-        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, 1));
-    }
-    c->tick_requests = requests;
+    bool     cold = idle && requests == http->tick_requests;
+    if (cold) JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, 1));
+    http->tick_requests = requests;
+    return cold;
 }
 
 /* A write during which the client took no byte for write_ns ends. */
@@ -66,38 +71,103 @@ static void look_at_writing(struct jrt_http_connection *c, uint64_t now)
     /* relaxed: as above. */
     uint32_t writing = atomic_load_explicit(&http->writing, memory_order_relaxed);
     if (writing % 2 == 0 || janus_io_inspect(c->io, &info) != JANUS_OK) return;
-    if (writing != c->tick_writing || info.written_bytes != c->tick_written) {
-        c->tick_writing = writing;
-        c->tick_written = info.written_bytes;
-        c->tick_since = now;
-    } else if (now - c->tick_since >= c->server->options.write_ns) {
+    if (writing != http->tick_writing || info.written_bytes != http->tick_written) {
+        http->tick_writing = writing;
+        http->tick_written = info.written_bytes;
+        http->tick_since = now;
+    } else if (now - http->tick_since >= c->server->options.write_ns) {
         atomic_store(&http->stalled, writing); /* seq_cst: before the deadline */
         JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, 1));
     }
 }
 
-static void look_at_all(struct jrt_http_server *server)
+/* Ends the waits of cold connections that are due. Returns when the next one is. */
+static uint64_t look_at_cold(const struct jrt_http_queue *queue, uint64_t now)
 {
-    uint64_t now = janus_now_ns();
-    for (struct jrt_http_connection *c = server->warm; c != NULL; c = c->warm_next) {
-        look_at_reading(c);
+    struct jrt_http_connection *c = queue->first;
+    for (; c != NULL && c->due <= now; c = c->next) {
+        JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, 1));
+    }
+    return c != NULL ? c->due : JANUS_IO_NEVER;
+}
+
+/* Gives stacks of children back to the system. A child has about twice the stack of this task. */
+static void give_stacks(const struct jrt_http_server *server, uint32_t kept)
+{
+    janus_memory_info own = JANUS_MEMORY_INFO();
+    size_t            wanted = server->options.stack_bytes;
+    if (janus_memory_inspect(&own) != JANUS_OK) return;
+    size_t bytes = wanted > own.stack_bytes ? wanted : 2 * own.stack_bytes;
+    (void)janus_scheduler_trim(janus_scheduler_current(), bytes * kept);
+}
+
+/*
+ * Gives back what a crowd has left, if few connections have become warm since the last look: blocks
+ * and stacks. What stays suffices for as many again. False: there is more for a later look.
+ */
+static bool tidy_up(struct jrt_http_server *server, uint32_t warmed)
+{
+    uint32_t over = server->warm_peak - atomic_load(&server->warm_count);
+    /* A single connection's block is memory of its task. */
+    while (server->single == NULL && server->block_count > warmed) {
+        struct janus_http *block = server->blocks;
+        server->blocks = block->next;
+        server->block_count--;
+        jrt_http_block_free(block);
+    }
+    if (over > JRT_HTTP_STACKS_KEPT && warmed <= over / 4) {
+        server->warm_peak -= over;
+        give_stacks(server, warmed + JRT_HTTP_STACKS_KEPT);
+        over = 0;
+    }
+    return (server->block_count == 0 || server->single != NULL) && over <= JRT_HTTP_STACKS_KEPT;
+}
+
+static void look_at_warm(struct jrt_http_server *server, uint64_t now)
+{
+    struct jrt_http_connection *first = server->queues[JRT_HTTP_WARM].first;
+    uint32_t                    warmed = server->warmed;
+    bool                        cooling = false;
+    for (struct jrt_http_connection *c = first; c != NULL; c = c->next) {
+        cooling |= look_at_reading(c);
         look_at_writing(c, now);
     }
-    if (server->warm == NULL) janus_event_reset(&server->any_warm);
     jrt_http_date_set(server);
+    server->warmed = 0;
+    bool over = !cooling && tidy_up(server, warmed) && first == NULL;
+    server->warm_at = over ? JANUS_IO_NEVER : now + JRT_HTTP_TICK_NS;
+}
+
+/* Looks at the connections, and plans the next tick. The caller holds the lock. */
+static uint64_t look(struct jrt_http_server *server)
+{
+    uint64_t now = janus_now_ns();
+    uint64_t fresh = look_at_cold(&server->queues[JRT_HTTP_FRESH], now);
+    uint64_t idle = look_at_cold(&server->queues[JRT_HTTP_IDLE], now);
+    if (now >= server->warm_at) look_at_warm(server, now);
+    server->tick_at = server->warm_at;
+    if (fresh < server->tick_at) server->tick_at = fresh;
+    if (idle < server->tick_at) server->tick_at = idle;
+    return server->tick_at;
+}
+
+void jrt_http_tick_by(struct jrt_http_server *server, uint64_t when)
+{
+    if (when >= server->tick_at) return;
+    server->tick_at = when;
+    janus_event_set(&server->sooner);
 }
 
 int64_t jrt_http_tick(void *argument)
 {
     struct jrt_http_server *server = argument;
-    janus_status            status;
+    janus_status            status = JANUS_OK;
     do {
-        status = janus_event_wait(&server->any_warm);
-        if (status == JANUS_OK) status = janus_sleep(JRT_HTTP_TICK_NS);
-        if (status == JANUS_OK) status = janus_mutex_lock(&server->mutex);
-        if (status != JANUS_OK) continue;
-        look_at_all(server);
+        jrt_http_lock(server);
+        janus_event_reset(&server->sooner);
+        uint64_t next = look(server);
         jrt_http_unlock(server);
-    } while (status == JANUS_OK || jrt_http_try_again(status));
+        status = janus_event_wait_until(&server->sooner, next);
+    } while (status == JANUS_OK || status == JANUS_DEADLINE || jrt_http_try_again(status));
     return status;
 }

@@ -237,8 +237,9 @@ janus_budget jrt_share_booked(const janus_budget *share)
 }
 
 /* Opens a pool of the terms' own, [terms-energy]. */
-static janus_status open_pool(struct jrt_terms *terms, janus_scheduler *scheduler,
-                              const janus_budget *asked)
+__attribute__((noinline)) static janus_status open_pool(struct jrt_terms   *terms,
+                                                        janus_scheduler    *scheduler,
+                                                        const janus_budget *asked)
 {
     janus_budget amount;
     janus_status status =
@@ -302,7 +303,8 @@ static uint64_t live_bytes(struct jrt_purse *purse)
 /* Gives the scope's owner the capability's task_budget until the scope ends. Of memory it gets no
  * more than it has itself, because what it allocates stays. A cancelled or ending task is refused:
  * every scope would be a new life. */
-static janus_status enter_scope(struct jrt_terms *terms, struct jrt_nursery *n, bool cancelled)
+__attribute__((noinline)) static janus_status enter_scope(struct jrt_terms   *terms,
+                                                          struct jrt_nursery *n, bool cancelled)
 {
     struct jrt_task     *task = n->owner;
     struct jrt_admission admission;
@@ -397,8 +399,9 @@ static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *sche
     return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_EXECUTOR, right, status);
 }
 
-static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
-                                   uint64_t set)
+__attribute__((noinline)) static janus_status choose_backend(struct jrt_terms *terms,
+                                                             janus_scheduler  *scheduler,
+                                                             uint64_t          set)
 {
     if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKEND_COUNT))
         return JANUS_INVALID;
@@ -413,7 +416,8 @@ static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *sch
 }
 
 /* Sets the terms' own limit of threads. The limits around it hold as well. */
-static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *scheduler, uint32_t max)
+__attribute__((noinline)) static janus_status set_threads(struct jrt_terms *terms,
+                                                          janus_scheduler *scheduler, uint32_t max)
 {
     const janus_backend backend = JANUS_BACKEND_THREADED;
     if (terms->backend != backend) return JANUS_INVALID;
@@ -429,6 +433,8 @@ static bool asks_less(janus_exhaustion policy, unsigned around)
     return asks < (around == JANUS_EXHAUSTION_END ? JANUS_EXHAUSTION_AUTO : around);
 }
 
+/* Calls that few options need are not inlined: a frame that holds all they need is large. A task
+ * that waits most of the time should not touch a second page of its stack for it. */
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
                             const janus_nursery_options *options, bool cancelled)
 {

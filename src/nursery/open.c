@@ -27,7 +27,8 @@ _Static_assert(offsetof(struct jrt_nursery, pending) ==
                    offsetof(struct jrt_nursery, max_children) + 16,
                "a pair");
 
-static janus_status decode(const janus_nursery_options *given, janus_nursery_options *options)
+__attribute__((noinline)) static janus_status decode(const janus_nursery_options *given,
+                                                     janus_nursery_options       *options)
 {
     memset(options, 0, sizeof *options);
     if (given == NULL) return JANUS_OK;

@@ -55,6 +55,33 @@ TEST("a silent connection is closed after 10 s, and after a request after 60 s")
     talk_run(&(struct talk){.handler = greet, .client = say_nothing, .seed = 7});
 }
 
+static void come_one_by_one(struct talk *talk)
+{
+    enum { GUESTS = 4 };
+    janus_io ios[GUESTS];
+    uint64_t begun[GUESTS], asked;
+    janus_io idler = talk_open(talk);
+    talk_put(idler, "GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    CHECK(strstr(talk_until(talk, idler, "Hello!"), "200") != NULL);
+    asked = janus_now_ns();
+    for (int i = 0; i < GUESTS; i++) {
+        CHECK_EQ(janus_sleep(3 * JANUS_SECONDS), JANUS_OK);
+        ios[i] = talk_open(talk);
+        begun[i] = janus_now_ns();
+    }
+    for (int i = 0; i < GUESTS; i++) {
+        CHECK_STR(talk_rest(talk, ios[i]), "");
+        CHECK(seconds_since(begun[i]) >= 10 && seconds_since(begun[i]) < 10.5);
+    }
+    CHECK_STR(talk_rest(talk, idler), "");
+    CHECK(seconds_since(asked) >= 60 && seconds_since(asked) < 63);
+}
+
+TEST("each silent connection is closed at its own time")
+{
+    talk_run(&(struct talk){.handler = greet, .client = come_one_by_one, .seed = 7});
+}
+
 static void pause_between(struct talk *talk)
 {
     janus_io io = talk_open(talk);
