@@ -50,7 +50,8 @@ def seeds(fuzzer):
     if fuzzer == "file_fuzz":
         yield from (b"bytes=0-499", b"bytes=-5", b'W/"a", "b"', b"Sun, 06 Nov 1994 08:49:37 GMT",
                     b"Sunday, 06-Nov-94 08:49:37 GMT", b"Sun Nov  6 08:49:37 1994",
-                    b"/a/../b%20c/", b"[::1]:80", b'a, "b, c"', b"9223372036854775807")
+                    b"/a/../b%20c/", b"[::1]:80", b'a, "b, c"', b"9223372036854775807",
+                    b"http://b:2/c/../d?e", b"//b/./c", b"../../x?y#z", b"?q", b"mailto:a")
     if fuzzer == "frame_fuzz":
         yield from (b"\x02\x81\x05Hello", b"\x82\x81\x85\x37\xfa\x21\x3d\x7f\x9f\x4d\x51\x58",
                     b"\x03\x01\x03Hel\x89\x01p\x80\x02lo", b"\x02\x88\x05\x03\xe8bye",

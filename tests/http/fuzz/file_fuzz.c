@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names, ranges, tags, dates, lists and hosts: all of them read the same bytes.
+ * Names, ranges, tags, dates, lists, hosts and addresses: all of them read the same bytes.
  *
  * What must hold: a name stays below its directory, and decodes to itself if it has no percent
- * sign. A range lies inside of the file. A date is read back. A value that is written stays one
+ * sign. An address of a redirect has no segments of dots, and means itself. A range lies inside of the file. A date is read back. A value that is written stays one
  * line.
  */
 #include "fuzz.h"
 #include "http/date.h"
 #include "http/file.h"
+#include "http/url.h"
 #include "http/write.h"
 
 /* No name begins with a slash, or has an empty segment or one of dots. */
@@ -83,6 +84,40 @@ static void try_list(struct jrt_http_text text)
     MUST(rest.bytes == 0);
 }
 
+/* No segment of a path is "." or "..". */
+static void must_have_no_dots(struct jrt_http_text target)
+{
+    const char *query = memchr(target.at, '?', target.bytes);
+    size_t      bytes = query != NULL ? (size_t)(query - target.at) : target.bytes;
+    for (size_t i = 0, segment = 0; i <= bytes; i++) {
+        if (i < bytes && target.at[i] != '/') continue;
+        size_t length = i - segment;
+        MUST(!(length == 1 && target.at[segment] == '.'));
+        MUST(!(length == 2 && target.at[segment] == '.' && target.at[segment + 1] == '.'));
+        segment = i + 1;
+    }
+}
+
+static void try_address(struct jrt_http_text text)
+{
+    struct jrt_http_url base, found;
+    const char         *why = "";
+    size_t              room = text.bytes + 32;
+    char               *out = malloc(room), *again = malloc(room + 32);
+    MUST(out != NULL && again != NULL);
+    MUST(jrt_http_url_read("http://a:1/b/c?d", "http", &base, &why) == JANUS_OK);
+    if (jrt_http_url_resolve(&base, "http", text, out, room) == JANUS_OK &&
+        jrt_http_url_read(out, "http", &found, &why) == JANUS_OK) {
+        must_have_no_dots(found.target);
+        MUST(found.host[0] != '\0' && strchr(found.host, '@') == NULL);
+        MUST(jrt_http_url_resolve(&base, "http", (struct jrt_http_text){out, strlen(out)}, again,
+                                  room + 32) == JANUS_OK);
+        MUST(strcmp(out, again) == 0);
+    }
+    free(out);
+    free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uint64_t             number;
@@ -97,6 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_field(half, rest);
     try_field(JRT_HTTP_TEXT("X"), text);
     try_list(text);
+    try_address(text);
     (void)jrt_http_etag_in(text, half, size % 2 == 0);
     if (jrt_http_is_authority(text)) MUST(size > 0 && memchr(bytes, '@', size) == NULL);
     if (jrt_http_number(text, &number)) MUST(number <= (uint64_t)INT64_MAX);
