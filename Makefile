@@ -30,7 +30,7 @@ help:
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make tidy       check the rules of this tree (tools/tidy.py)'
 	@echo 'make format     format all C files in place (clang-format)'
-	@echo 'make symbols    rewrite tests/abi/exported-symbols.txt from the library'
+	@echo 'make symbols    rewrite the lists of exported symbols in tests/abi'
 	@echo 'make clean      remove build/'
 	@echo
 	@echo 'Most of these first ask tools/bootstrap for missing packages.'
@@ -115,7 +115,8 @@ symbols:
 	@tools/bootstrap run
 	cmake --preset gcc-release
 	cmake --build $(RELEASE)
-	tests/abi/symbols_test.sh --write $(RELEASE)/src/libjanusrt.so
+	tests/abi/symbols_test.sh --write $(RELEASE)/src/libjanusrt.so \
+	    $(RELEASE)/http/libjanusrt-http.so
 
 clean:
 	rm -rf build

@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# What the libraries show to a linker is what exported-symbols.txt says, and nothing else.
-#   symbols_test.sh LIBJANUSRT.SO SOVERSION [LIBJANUSRT.A]
-#   symbols_test.sh --write LIBJANUSRT.SO      rewrites exported-symbols.txt
+# What a library shows to a linker is what its list says, and nothing else. The list of libjanusrt
+# is exported-symbols.txt, and that of libjanusrt-http is exported-symbols-http.txt.
+#   symbols_test.sh LIBRARY.SO SOVERSION [LIBRARY.A]
+#   symbols_test.sh --write LIBRARY.SO...      rewrites the lists
 # NM and READELF name the tools when the libraries are for another machine.
 set -eu
 LC_ALL=C
 export LC_ALL
 
-expected=$(dirname "$0")/exported-symbols.txt
+here=$(dirname "$0")
 nm=${NM:-nm} readelf=${READELF:-readelf}
 failed=no
 
@@ -21,13 +22,28 @@ complain() {
     failed=yes
 }
 
+name_of() { # libjanusrt-http.so.0.1 is libjanusrt-http
+    local file=${1##*/}
+    echo "${file%%.*}"
+}
+
+list_of() {
+    local name
+    name=$(name_of "$1")
+    echo "$here/exported-symbols${name#libjanusrt}.txt"
+}
+
 if [ "$1" = --write ]; then
-    names=$(exported "$2")
-    printf '# SPDX-License-Identifier: MIT\n%s\n' "$names" >"$expected"
+    shift
+    for shared; do
+        names=$(exported "$shared")
+        printf '# SPDX-License-Identifier: MIT\n%s\n' "$names" >"$(list_of "$shared")"
+    done
     exit 0
 fi
 
 shared=$1 soversion=$2 static=${3-}
+expected=$(list_of "$shared")
 
 if ! diff -u --label expected --label exported \
     <(grep -v '^#' "$expected") <(exported "$shared"); then
@@ -35,7 +51,7 @@ if ! diff -u --label expected --label exported \
 fi
 
 soname=$("$readelf" -dW "$shared" | sed -n 's/.*(SONAME).*\[\(.*\)\]/\1/p')
-[ "$soname" = "libjanusrt.so.$soversion" ] || complain "SONAME is \"$soname\""
+[ "$soname" = "$(name_of "$shared").so.$soversion" ] || complain "SONAME is \"$soname\""
 
 "$readelf" -lW "$shared" | grep GNU_STACK | grep -qv 'RWE' ||
     complain "$shared asks for an executable stack"

@@ -71,10 +71,12 @@ flags=$(pkg-config --static --cflags --libs janusrt)
 for program in c cxx; do run "$work/$program"; done
 
 step "pkg-config, the library of HTTP"
-"$cc" $c_flags "$here/program.c" $(pkg-config --cflags --libs janusrt-http) -o "$work/c"
-run env LD_LIBRARY_PATH="$lib" "$work/c"
-"$cc" $c_flags "$here/program.c" -static $(pkg-config --static --cflags --libs janusrt-http) \
-    -o "$work/c"
+"$cc" $c_flags "$here/server.c" $(pkg-config --cflags --libs janusrt-http) -o "$work/c"
+"$cxx" $cxx_flags "$here/server.c" $(pkg-config --cflags --libs janusrt-http) -o "$work/cxx"
+for program in c cxx; do run env LD_LIBRARY_PATH="$lib" "$work/$program"; done
+# A static glibc warns that it looks up names with shared libraries.
+"$cc" $c_flags "$here/server.c" -static $(pkg-config --static --cflags --libs janusrt-http) \
+    -o "$work/c" 2>"$work/log" || { cat "$work/log"; exit 1; }
 run "$work/c"
 
 cmake_user() { # name, then options for cmake

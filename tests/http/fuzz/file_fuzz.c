@@ -3,8 +3,8 @@
  * Names, ranges, tags, dates, lists, hosts and addresses: all of them read the same bytes.
  *
  * What must hold: a name stays below its directory, and decodes to itself if it has no percent
- * sign. An address of a redirect has no segments of dots, and means itself. A range lies inside of the file. A date is read back. A value that is written stays one
- * line.
+ * sign. An address of a redirect has no segments of dots, and means itself. A range lies inside of
+ * the file. A date is read back. A value that is written stays one line.
  */
 #include "fuzz.h"
 #include "http/date.h"
