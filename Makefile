@@ -11,7 +11,7 @@ SECONDS ?= 60
 MUTANTS ?= 10000
 
 .PHONY: help run serve browser test test-long explore fuzz garden bench install tidy format
-.PHONY: symbols clean
+.PHONY: symbols clean slow
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
@@ -25,6 +25,7 @@ help:
 	@echo '                KEEP=1: keep the new inputs in tests/http/corpus.txt)'
 	@echo 'make garden     send nasty requests to packaged servers, rewrite docs/http/garden.md'
 	@echo '                (MUTANTS=10000 SEED=0)'
+	@echo 'make slow       attack the web server with slowhttptest (SECONDS=60 each)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
 	@echo '                CHARTS=1: rewrite docs/bench also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
@@ -88,6 +89,13 @@ garden:
 	    >build/garden.log 2>&1 || { cat build/garden.log; exit 1; }
 	@tools/garden.py docs/http/garden.md --mutants '$(MUTANTS)' --seed '$(SEED)' \
 	    --understand $(RELEASE)/tests/http/understand_rows
+
+slow:
+	@tools/bootstrap slow
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target site; } \
+	    >build/slow.log 2>&1 || { cat build/slow.log; exit 1; }
+	@tools/slow.py $(RELEASE)/examples/site --seconds '$(SECONDS)'
 
 bench:
 	@tools/bootstrap bench
