@@ -254,6 +254,8 @@ __attribute__((noinline)) static janus_status open_nursery(struct jrt_http_conne
         options.exhaustion = JANUS_EXHAUSTION_END;
         options.budget = &c->server->pool;
         options.granted = granted;
+        uint32_t tasks = c->server->options.request_tasks;
+        options.max_tasks = tasks != 0 ? tasks + 1 : 0; /* and the child itself */
     }
     return janus_nursery_open(c->http->nursery, &options);
 }

@@ -280,7 +280,8 @@ int64_t jrt_http_exchange(void *argument)
     janus_nursery               shell; /* if it is supervised, around all requests */
     if (supervised) {
         janus_status status = janus_nursery_open(
-            &shell, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers"));
+            &shell, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers",
+                                          .max_tasks = c->server->options.request_tasks));
         if (status < JANUS_OK) return status;
     }
     janus_budget left = janus_budget_get_current();

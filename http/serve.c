@@ -14,6 +14,7 @@ enum {
     HEAD_BYTES_MAX = 57344,
     FIELDS_MAX = 1024,
     CONNECTIONS_MAX = 10000, /* that a server has by default at most */
+    TASKS_MAX = 1000,        /* that a request has started, by default at most */
     OWN_TASKS = 5,           /* the server's own task, the tick, two signals, the log */
 };
 
@@ -384,6 +385,14 @@ static janus_status serve_and_log(struct jrt_http_server *server, janus_io liste
     return status;
 }
 
+/* A request that floods leaves tasks to three others. */
+static void set_share(struct jrt_http_server *server, uint64_t free_tasks)
+{
+    uint64_t share = free_tasks / 4 < TASKS_MAX ? free_tasks / 4 : TASKS_MAX;
+    if (server->options.request_tasks != 0 || !server->supervised) return;
+    server->options.request_tasks = share > 2 ? (uint32_t)share : 2;
+}
+
 /*
  * Sees to it that the scheduler has tasks for all connections. If a connection could not start the
  * task of its request, all would wait for each other.
@@ -403,6 +412,7 @@ static janus_status set_room(struct jrt_http_server *server)
         options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
     janus_semaphore_init(&server->room, options->max_connections, JANUS_WAKER_TASKS,
                          "room for connections");
+    set_share(server, max - OWN_TASKS - UINT64_C(2) * options->max_connections);
     return JANUS_OK;
 }
 
@@ -464,7 +474,10 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
         status = JANUS_UNAVAILABLE;
     }
     if (status == JANUS_OK && !jrt_http_wire_may(server)) status = JANUS_INVALID;
+    janus_context_info context = JANUS_CONTEXT_INFO();
+    if (status == JANUS_OK) status = janus_context_inspect(&context);
     if (status == JANUS_OK) {
+        set_share(server, context.max_tasks);
         single->connection = (struct jrt_http_connection){.io = io, .server = server};
         server->single = &single->connection;
         status = serve_with_helpers(server, io);

@@ -134,6 +134,10 @@ typedef struct janus_http_options {
      * handler starts have the scheduler's usual budgets then.
      */
     const janus_budget *request_budget;
+    uint32_t            request_tasks;   /* live tasks that a request has started; another spawn
+                                            finds TASK_LIMIT. 0: with a request_budget its
+                                            spawn_count, else a quarter of the max_tasks that
+                                            connections do not need, 2 to 1000 */
     size_t              stack_bytes;     /* of a request's task. 0: the scheduler's */
     bool                stop_on_signals; /* SIGTERM and SIGINT close the listener */
     const char         *server;          /* the value of the field Server. NULL: no such field */

@@ -179,6 +179,8 @@ typedef struct janus_nursery_options {
                              implies it, see janus_nursery_cancel */
     uint32_t max_threads;     /* THREADED: live threads of children here and below. Setting it needs
                               the right executor.configure. 0: as around it */
+    uint32_t max_tasks;       /* live tasks here and below; another spawn finds TASK_LIMIT. The
+                              limits around it hold as well. 0: as around it */
     janus_nursery_result *result; /* for JANUS_NURSERY, which sets it with the block's status;
                                      janus_nursery_open returns INVALID. NULL: not wanted */
 } janus_nursery_options;
@@ -324,7 +326,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  *          DEADLOCK   it waited for room, every task waits, and no event can come
  *          INVALID    an argument is out of range, or `nursery` or `entry` is NULL
  *          NO_MEMORY  memory was refused
- *          TASK_LIMIT      the limit of live tasks is reached, the scheduler's or the capability's
+ *          TASK_LIMIT      the limit of live tasks is reached: the scheduler's, the capability's,
+ *                          or max_tasks of a nursery around the child
  *          CAP_WIDENS      a capability or a pool restricts the calling task, but not the children
  *                          of this nursery
  *          SPAWN_BUDGET    the pool has no spawn_count or no ops for another child, or the child's

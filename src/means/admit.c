@@ -100,6 +100,44 @@ static janus_status take_room(struct jrt_terms *terms, janus_scheduler *schedule
     return JANUS_OK;
 }
 
+/* Returns the places in `terms` and in all terms around them, up to `end`. */
+static void give_places(janus_scheduler *scheduler, struct jrt_terms *terms,
+                        const struct jrt_terms *end)
+{
+    for (; terms != end; terms = terms->outer) {
+        if (terms->max_tasks == 0) continue;
+        jrt_cap_give(&terms->tasks);
+        tell_room(scheduler, terms);
+    }
+}
+
+/* Takes a place in all terms with max_tasks, [terms-place]. On TASK_LIMIT it takes none, and *full
+ * names the terms without a place. */
+static janus_status take_places(struct jrt_terms *terms, janus_scheduler *scheduler,
+                                struct jrt_worker *worker, struct jrt_terms **full)
+{
+    for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
+        if (at->max_tasks == 0) continue;
+        bool taken = jrt_cap_take(&at->tasks, at->max_tasks);
+        /* relaxed: only the number counts. */
+        jrt_debug_invariant("terms-place", jrt_load_relaxed(&at->tasks) <= at->max_tasks);
+        if (taken) continue;
+        struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
+        *full = at;
+        jrt_point(); /* [sim-point]: others may be refused meanwhile */
+        give_places(scheduler, terms, at);
+        (void)jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
+                             JANUS_TASK_LIMIT);
+        return jrt_trouble(JANUS_TASK_LIMIT, JANUS_COMPONENT_NONE, at->max_tasks, at->max_tasks);
+    }
+    return JANUS_OK;
+}
+
+static bool has_places(const struct jrt_nursery *n)
+{
+    return jrt_unlikely(n->terms != NULL && n->terms->counts);
+}
+
 static bool is_implicit(const struct jrt_terms *terms, const janus_scheduler *scheduler)
 {
     uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
@@ -113,7 +151,8 @@ static janus_status take_implicit(janus_scheduler *scheduler, struct jrt_worker 
     return room ? JANUS_OK : jrt_terms_full(scheduler, mine ? worker : NULL);
 }
 
-void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
+/* Returns the room that take_child took. */
+static void leave_room(struct jrt_nursery *n, struct jrt_worker *worker)
 {
     if (!is_implicit(n->terms, n->scheduler)) {
         give_room(n->scheduler, n->terms, NULL);
@@ -122,6 +161,12 @@ void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
     } else {
         jrt_limit_give_outside(n->scheduler);
     }
+}
+
+void jrt_terms_leave(struct jrt_nursery *n, struct jrt_worker *worker)
+{
+    leave_room(n, worker);
+    if (has_places(n)) give_places(n->scheduler, n->terms, NULL);
 }
 
 /* Takes the child's share, [terms-energy]. */
@@ -294,6 +339,22 @@ bool jrt_nursery_may_cancel(const struct jrt_nursery *n)
     return may;
 }
 
+/* Takes room for a child: of the scheduler's limit, or under the capability. */
+static janus_status take_limit(struct jrt_nursery *n, struct jrt_worker *worker,
+                               struct jrt_terms **full)
+{
+    janus_scheduler *scheduler = n->scheduler;
+    if (is_implicit(n->terms, scheduler)) return take_implicit(scheduler, worker);
+    if (n->terms != NULL && n->terms->held[JANUS_CAP_KIND_SPAWN].holder != 0) {
+        return take_room(n->terms, scheduler, worker, full);
+    }
+    struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
+    janus_status         status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN,
+                                                 JANUS_RIGHT_SPAWN_TASK, JANUS_NO_SPAWN_CAP);
+    (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
+    return status;
+}
+
 janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *worker,
                                   const janus_budget *want, struct jrt_admission *out)
 {
@@ -305,15 +366,13 @@ janus_status jrt_terms_take_child(struct jrt_nursery *n, struct jrt_worker *work
         status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
                                 JANUS_CAP_WIDENS);
         (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    } else if (is_implicit(n->terms, scheduler)) {
-        status = take_implicit(scheduler, worker);
-    } else if (n->terms == NULL || n->terms->held[JANUS_CAP_KIND_SPAWN].holder == 0) {
-        struct jrt_cap_actor actor = jrt_actor_in(scheduler, worker);
-        status = jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_SPAWN, JANUS_RIGHT_SPAWN_TASK,
-                                JANUS_NO_SPAWN_CAP);
-        (void)jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
-    } else {
-        status = take_room(n->terms, scheduler, worker, &out->full);
+    }
+    if (status == JANUS_OK && has_places(n)) {
+        status = take_places(n->terms, scheduler, worker, &out->full);
+    }
+    if (status == JANUS_OK) {
+        status = take_limit(n, worker, &out->full);
+        if (status != JANUS_OK && has_places(n)) give_places(scheduler, n->terms, NULL);
     }
     if (status == JANUS_OK) {
         status = take_entry(n, want, out);

@@ -14,6 +14,10 @@
  *   (channels.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
  *   keep the terms, and terms keep the terms around them.
  *
+ * [terms-place]  A task also takes a place in each nursery around it that has max_tasks, whatever
+ *   it was started under. The count is exact, as [use-exact]. It bounds a mistake, and it is no
+ *   restriction by [terms-inside]: a task may spawn into a nursery further out that it was given.
+ *
  * [terms-inside]  A task spawns only where all its own restrictions hold. These are those of its
  *   spawn, of the nurseries around it, and of a scope that it is in. Every capability restricts,
  *   and so does a pool. A blocking call is restricted like its task. While a task is in a scope,
@@ -75,7 +79,7 @@ bool jrt_terms_wanted(const janus_nursery_options *options)
     struct jrt_caps caps = caps_of(options);
     return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
            options->scope || options->backend != 0 || options->max_threads != 0 ||
-           !none_given(&caps);
+           options->max_tasks != 0 || !none_given(&caps);
 }
 
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
@@ -115,6 +119,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->backend = outer->backend;
     terms->on_exhausted = outer->on_exhausted;
     terms->argument = outer->argument;
+    terms->counts = outer->counts;
 }
 
 /* Whether the capability held around allows all these rights and limits. */
@@ -456,6 +461,8 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->on_exhausted = options->on_exhausted;
         terms->argument = options->on_exhausted_argument;
     }
+    terms->max_tasks = options->max_tasks;
+    terms->counts |= options->max_tasks != 0;
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
     if (status == JANUS_OK && options->max_threads != 0) {
         status = set_threads(terms, n->scheduler, options->max_threads);

@@ -47,12 +47,15 @@ struct jrt_terms {
     struct jrt_pool_account  *account;     /* the source of shares; NULL: no pool */
     struct jrt_pool_account   own;         /* the account, if owns_account */
     bool                      owns_account;
-    uint8_t                   exhaustion;   /* janus_exhaustion */
-    bool                      draws_none;   /* END does not ask the pool's supervisor, so it gets
+    uint8_t                   exhaustion;  /* janus_exhaustion */
+    bool                      draws_none;  /* END does not ask the pool's supervisor, so it gets
                                                nothing from the pool */
-    uint8_t                   backend;      /* janus_backend */
-    uint32_t                  max_threads;  /* live children with their own thread; 0: no limit */
-    _Atomic(uint32_t)         threads;      /* with max_threads or a pool: threads here and below */
+    uint8_t                   backend;     /* janus_backend */
+    uint32_t                  max_threads; /* live children with their own thread; 0: no limit */
+    _Atomic(uint32_t)         threads;     /* with max_threads or a pool: threads here and below */
+    uint64_t                  max_tasks;   /* live tasks here and below; 0: no limit */
+    _Atomic(uint64_t)         tasks;       /* with max_tasks: tasks here and below, [terms-place] */
+    bool                      counts;      /* these terms, or terms around them, have max_tasks */
     janus_on_exhausted       *on_exhausted; /* NULL: no function is called */
     void                     *argument;
     bool                      scope; /* the owner uses the scope's purse; its own is aside */

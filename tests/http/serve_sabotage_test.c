@@ -77,3 +77,51 @@ TEST("each request begins without a local pointer")
 {
     talk_run(&(struct talk){.handler = leave_pointer, .client = ask_for_pointer});
 }
+
+static int64_t sleep_for_ever(void *argument)
+{
+    (void)argument;
+    return janus_sleep(3600 * JANUS_SECONDS);
+}
+
+static atomic_int flooding;
+
+/* Starts children until it is refused, and so does each child. Then all wait for ever. */
+static int64_t flood(void *argument)
+{
+    janus_nursery n;
+    if (janus_nursery_open(&n, NULL) < JANUS_OK) return -100;
+    while (janus_spawn(&n, argument != NULL ? flood : sleep_for_ever, NULL) == JANUS_OK) continue;
+    if (argument != NULL) atomic_fetch_add(&flooding, 1);
+    JANUS_IGNORE(sleep_for_ever(NULL));
+    return janus_nursery_end(&n, NULL);
+}
+
+static int64_t flood_or_greet(janus_http *http, const janus_http_request *request)
+{
+    if (talk_is(request->path, "/flood")) return flood(http);
+    return janus_http_answer(http, 200, NULL, "set", 3);
+}
+
+static void ask_beside_flood(struct talk *talk)
+{
+    janus_io floods[2];
+    atomic_store(&flooding, 0);
+    for (int i = 0; i < 2; i++) {
+        floods[i] = talk_open(talk);
+        talk_put(floods[i], GET("/flood"));
+    }
+    while (atomic_load(&flooding) < 2) CHECK_EQ(janus_yield(), JANUS_OK);
+    for (int i = 0; i < 50; i++) {
+        CHECK(strstr(talk_ask(talk, LAST("/")), "set") != NULL);
+    }
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_io_close(floods[i]), JANUS_OK);
+}
+
+TEST("two handlers that flood leave tasks to the others")
+{
+    talk_run(&(struct talk){.handler = flood_or_greet,
+                            .client = ask_beside_flood,
+                            .max_tasks = 100,
+                            .options = JANUS_HTTP_OPTIONS(.grace_ns = 1)});
+}

@@ -234,3 +234,63 @@ TEST("a capability for ten inside one for fifty takes its tasks from both")
                   ten_of_fifty, NULL);
     }
 }
+
+/* A chain of nurseries below a limit: each task starts the next one, and waits. */
+struct chain {
+    int        left;
+    atomic_int alive;
+};
+
+static int64_t grow_chain(void *argument)
+{
+    struct chain *chain = argument;
+    janus_nursery n;
+    janus_status  status;
+    atomic_fetch_add(&chain->alive, 1);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    status = janus_spawn(&n, grow_chain, chain);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return status == JANUS_OK || status == JANUS_TASK_LIMIT ? 0 : status;
+}
+
+static int64_t end_at_once(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+static int64_t bound_chain(void *argument)
+{
+    struct chain *chain = argument;
+    janus_nursery n;
+    for (int round = 0; round < 3; round++) { /* places come back */
+        atomic_store(&chain->alive, 0);
+        CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.max_tasks = 5)), JANUS_OK);
+        CHECK_EQ(janus_spawn(&n, grow_chain, chain), JANUS_OK);
+        CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+        CHECK_EQ(atomic_load(&chain->alive), 5);
+    }
+    /* The narrower limit holds, and a spawn can wait for a place. */
+    janus_nursery inner;
+    CHECK_EQ(janus_nursery_open(&n, JANUS_NURSERY_OPTIONS(.max_tasks = 5)), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.max_tasks = 2)), JANUS_OK);
+    atomic_store(&chain->alive, 0);
+    CHECK_EQ(janus_spawn(&inner, grow_chain, chain), JANUS_OK);
+    for (int i = 0; i < 100; i++) {
+        CHECK_EQ(janus_spawn_wait(&inner, end_at_once, NULL), JANUS_OK);
+    }
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK(atomic_load(&chain->alive) <= 2);
+    return 0;
+}
+
+TEST("max_tasks of a nursery bounds the tasks in all nurseries below it")
+{
+    for (uint32_t workers = 1; workers <= 4; workers *= 2) {
+        struct chain     chain = {0};
+        janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = workers));
+        rig_do(scheduler, bound_chain, &chain);
+        CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+    }
+}
