@@ -14,9 +14,7 @@
  *   (channels.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
  *   keep the terms, and terms keep the terms around them.
  *
- * [terms-place]  A task also takes a place in each nursery around it that has max_tasks, whatever
- *   it was started under. The count is exact, as [use-exact]. It bounds a mistake, and it is no
- *   restriction by [terms-inside]: a task may spawn into a nursery further out that it was given.
+ * [terms-place]  A task takes a place in each nursery around it that has max_tasks, exactly counted.
  *
  * [terms-inside]  A task spawns only where all its own restrictions hold. These are those of its
  *   spawn, of the nurseries around it, and of a scope that it is in. Every capability restricts,
@@ -461,8 +459,7 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->on_exhausted = options->on_exhausted;
         terms->argument = options->on_exhausted_argument;
     }
-    terms->max_tasks = options->max_tasks;
-    terms->counts |= options->max_tasks != 0;
+    terms->counts |= (terms->max_tasks = options->max_tasks) != 0;
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
     if (status == JANUS_OK && options->max_threads != 0) {
         status = set_threads(terms, n->scheduler, options->max_threads);
