@@ -11,7 +11,7 @@ SECONDS ?= 60
 MUTANTS ?= 10000
 
 .PHONY: help run serve browser test test-long explore fuzz garden bench install tidy format
-.PHONY: symbols clean slow
+.PHONY: symbols clean slow soak
 
 help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
@@ -26,6 +26,8 @@ help:
 	@echo 'make garden     send nasty requests to packaged servers, rewrite docs/http/garden.md'
 	@echo '                (MUTANTS=10000 SEED=0)'
 	@echo 'make slow       attack the web server with slowhttptest (SECONDS=60 each)'
+	@echo 'make soak       a random mixture of requests; nothing may grow (MINUTES=1 SEED=0;'
+	@echo '                ten minutes are about a day of 1000 requests a second)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
 	@echo '                CHARTS=1: rewrite docs/bench also then)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
@@ -96,6 +98,13 @@ slow:
 	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target site; } \
 	    >build/slow.log 2>&1 || { cat build/slow.log; exit 1; }
 	@tools/slow.py $(RELEASE)/examples/site --seconds '$(SECONDS)'
+
+soak:
+	@tools/bootstrap run
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target soak; } \
+	    >build/soak.log 2>&1 || { cat build/soak.log; exit 1; }
+	@$(RELEASE)/bench/soak/soak '$(MINUTES)' '$(SEED)'
 
 bench:
 	@tools/bootstrap bench
