@@ -27,6 +27,7 @@
 #include <janusrt/http_client.h>
 #include <janusrt/sync.h>
 #include <janusrt/task.h>
+#include <stdatomic.h>
 
 enum {
     JRT_CLIENT_BUCKETS = 64,
@@ -62,11 +63,12 @@ struct janus_http_client {
     struct jrt_http_limits    limits;
     size_t                    in_bytes;
 
+    atomic_uint user_count; /* the last one frees the client */
+
     janus_mutex             mutex; /* guards the rest */
     janus_condition         change;
     struct jrt_client_line *lines;
     struct jrt_client_user *users[JRT_CLIENT_BUCKETS];
-    uint32_t                user_count;
     bool                    closed;
     uint64_t                calls, connects, repeats;
 };

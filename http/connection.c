@@ -16,11 +16,15 @@
 
 void jrt_http_lock(struct jrt_http_server *server)
 {
-    janus_shield_begin();
-    janus_status status = janus_semaphore_acquire(&server->lock);
-    janus_shield_end();
-    /* No memory, or CANCELLED because the shield is over: a try needs none and ignores that. */
-    while (status != JANUS_OK) status = janus_semaphore_try_acquire(&server->lock);
+    janus_shield shield;
+    janus_status status;
+    while (janus_semaphore_try_acquire(&server->lock) != JANUS_OK) { /* a try ignores a cancel */
+        /* Unlike a plain shield, it does not end with the scheduler's grace_ns. */
+        janus_shield_begin_until(&shield, JANUS_IO_NEVER);
+        status = janus_semaphore_acquire(&server->lock);
+        janus_shield_end();
+        if (status == JANUS_OK) return;
+    }
 }
 
 /* Puts a connection at the end of a queue. The caller holds the lock. */
@@ -179,8 +183,8 @@ static bool wait_cold(struct jrt_http_connection *c)
 {
     if (atomic_load(&c->server->stopping)) read_until(c, janus_now_ns() + JRT_HTTP_STOP_NS);
     janus_status status = jrt_wire_wait(c->wire, c->io);
-    if (status != JANUS_DEADLINE || !atomic_load(&c->server->stopping)) return status == JANUS_OK;
-    /* A request that came in time is answered, however late this task runs. */
+    if (status != JANUS_DEADLINE) return status == JANUS_OK;
+    /* A request that came in time is answered, however late the tick or this task runs. */
     size_t got = 0;
     read_until(c, JANUS_IO_NEVER);
     c->early = jrt_wire_try_read(c->wire, c->io, &c->first, 1, &got) == JANUS_OK;

@@ -81,7 +81,8 @@ static void write_batch(struct jrt_http_log *log)
     if (dropped > 0) {
         int bytes =
             snprintf(text, sizeof text, "%llu lines were dropped\n", (unsigned long long)dropped);
-        JANUS_IGNORE(janus_io_write(log->io, text, (size_t)bytes, NULL));
+        if (janus_io_write(log->io, text, (size_t)bytes, NULL) != JANUS_OK)
+            atomic_fetch_add(&log->dropped, dropped); /* seq_cst: rare */
     }
     if (log->bytes > 0 && janus_io_write(log->io, log->batch, log->bytes, NULL) != JANUS_OK) {
         atomic_fetch_add(&log->dropped, log->lines); /* seq_cst: rare */
@@ -89,21 +90,30 @@ static void write_batch(struct jrt_http_log *log)
     log->bytes = log->lines = 0;
 }
 
-/* The task of the log. It writes when the channel is empty, or the batch is full. */
+/* Writes a line and those that wait behind it: when the channel is empty, or the batch is full. */
+static void write_waiting(struct jrt_http_log *log, struct line *line)
+{
+    do {
+        size_t bytes = strnlen(line->text, sizeof line->text);
+        if (bytes > sizeof log->batch - log->bytes) write_batch(log);
+        memcpy(log->batch + log->bytes, line->text, bytes);
+        log->bytes += bytes;
+        log->lines++;
+    } while (janus_channel_try_recv(log->channel, line) == JANUS_OK);
+    write_batch(log);
+}
+
+/* The task of the log. */
 static int64_t write_lines(void *argument)
 {
     struct jrt_http_log *log = argument;
     struct line          line;
-    while (janus_channel_recv(log->channel, &line) == JANUS_OK) {
-        do {
-            size_t bytes = strnlen(line.text, sizeof line.text);
-            if (bytes > sizeof log->batch - log->bytes) write_batch(log);
-            memcpy(log->batch + log->bytes, line.text, bytes);
-            log->bytes += bytes;
-            log->lines++;
-        } while (janus_channel_try_recv(log->channel, &line) == JANUS_OK);
-        write_batch(log);
-    }
+    janus_status         status;
+    do {
+        status = janus_channel_recv(log->channel, &line);
+        if (status == JANUS_OK) write_waiting(log, &line);
+    } while (status == JANUS_OK || jrt_http_try_again(status));
+    write_batch(log); /* the last that were dropped */
     return 0;
 }
 

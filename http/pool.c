@@ -7,17 +7,27 @@
  */
 #include "http/client.h"
 
+#include <janusrt/explore.h>
 #include <janusrt/memory.h>
 #include <stdlib.h>
 
 enum { HEAD_BYTES_MAX = 57344, FIELDS_MAX = 1024 };
 
-/* Locks, whether the task is cancelled or not. */
+/*
+ * Locks. Neither a cancel nor the end of a shield (the scheduler's grace_ns) keeps a task from the
+ * lock. False: no memory, only for the first lock of a task.
+ */
 static bool lock(janus_http_client *client)
 {
-    janus_shield_begin();
-    janus_status status = janus_mutex_lock(&client->mutex);
-    janus_shield_end();
+    janus_shield shield;
+    janus_status status = janus_mutex_try_lock(&client->mutex); /* a try ignores a cancel */
+    while (status == JANUS_WOULD_WAIT) {
+        /* Unlike a plain shield, it does not end with the scheduler's grace_ns. */
+        janus_shield_begin_until(&shield, JANUS_IO_NEVER);
+        status = janus_mutex_lock(&client->mutex);
+        janus_shield_end();
+        if (status != JANUS_OK) status = janus_mutex_try_lock(&client->mutex);
+    }
     return status == JANUS_OK;
 }
 
@@ -80,10 +90,12 @@ static void user_end(void *argument)
     struct jrt_client_user *user = argument;
     janus_http_client      *client = user->client;
     struct jrt_client_line *dead = NULL;
-    if (client == NULL || !lock(client)) {
+    if (client == NULL) {
         free(user);
         return;
     }
+    bool locked = lock(client);
+    JANUS_EXPECT(locked); /* not the task's first */
     struct jrt_client_user **place = bucket(client, user->task);
     while (*place != user) place = &(*place)->next;
     *place = user->next;
@@ -95,11 +107,12 @@ static void user_end(void *argument)
         }
     }
     if (user->owner) close_all(client, &dead);
-    bool last = --client->user_count == 0;
     janus_condition_broadcast(&client->change);
     unlock(client);
     bury(dead);
-    if (last) free(client);
+    /* seq_cst: rare. It comes after the unlock: the last task frees the mutex, and then all calls
+     * on it must have returned. */
+    if (atomic_fetch_sub(&client->user_count, 1) == 1) free(client);
     free(user);
 }
 
@@ -119,7 +132,7 @@ static janus_status add_user(janus_http_client *client, bool owner, struct jrt_c
     user->next = *place;
     *place = user;
     user->client = client;
-    client->user_count++;
+    atomic_fetch_add(&client->user_count, 1); /* seq_cst: rare */
     unlock(client);
     *out = user;
     return JANUS_OK;

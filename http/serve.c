@@ -15,6 +15,7 @@ enum {
     FIELDS_MAX = 1024,
     CONNECTIONS_MAX = 10000, /* that a server has by default at most */
     TASKS_MAX = 1000,        /* that a request has started, by default at most */
+    LOG_OPS = 64,            /* channel operations of a child, for the lines of its requests */
     OWN_TASKS = 5,           /* the server's own task, the tick, two signals, the log */
 };
 
@@ -40,6 +41,13 @@ static void fill_in(janus_http_options *o)
     o->log_lines = (uint32_t)number_or(o->log_lines, 1024);
 }
 
+static bool is_none(janus_io io) { return io.opaque[0] == 0 && io.opaque[1] == 0; }
+
+static bool has_log(const janus_http_options *options)
+{
+    return options->logs || !is_none(options->log);
+}
+
 /* With a pool, a child has its share at once, and what it starts can have as much again. */
 static void set_budget(struct jrt_http_server *server)
 {
@@ -51,6 +59,9 @@ static void set_budget(struct jrt_http_server *server)
     const janus_budget       *given = server->options.request_budget;
     server->supervised = given == NULL;
     server->share = given != NULL ? *given : usual;
+    if (has_log(&server->options)) {
+        server->share.channel_ops = janus_units_add(server->share.channel_ops, LOG_OPS);
+    }
     server->pool = janus_budget_add(server->share, server->share);
     server->pool.spawn_count = janus_units_add(server->pool.spawn_count, 1); /* the child */
     server->options.request_budget = NULL;
@@ -304,10 +315,10 @@ static janus_status serve(struct jrt_http_server *server, janus_io listener)
     status = end_by(&nursery, jrt_http_after(janus_now_ns(), server->options.grace_ns));
     /* A task that was broken off has left its record. */
     for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
-        JANUS_EXPECT(status == JANUS_CHILD_FAILED || server->queues[i].first == NULL);
+        JANUS_EXPECT(status != JANUS_OK || server->queues[i].first == NULL);
     }
-    if (served == JANUS_CLOSED || served == JANUS_STALE) return JANUS_OK;
-    return served;
+    if (served != JANUS_CLOSED && served != JANUS_STALE) return served;
+    return janus_cancelled() ? JANUS_CANCELLED : JANUS_OK; /* a cancel closes the nursery, too */
 }
 
 /* A task that closes the listener when a signal comes. */
@@ -366,8 +377,6 @@ static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io 
     JANUS_IGNORE(janus_nursery_end(&helpers, NULL));
     return status;
 }
-
-static bool is_none(janus_io io) { return io.opaque[0] == 0 && io.opaque[1] == 0; }
 
 static janus_status serve_and_log(struct jrt_http_server *server, janus_io listener)
 {
@@ -469,8 +478,7 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
     if (status != JANUS_OK) return status;
     struct jrt_http_server *server = &single->server;
     status = set_up(server, handler, argument, options);
-    bool alone = is_none(server->options.log) && !server->options.logs;
-    if (status == JANUS_OK && (!alone || server->options.stop_on_signals)) {
+    if (status == JANUS_OK && (has_log(&server->options) || server->options.stop_on_signals)) {
         status = JANUS_UNAVAILABLE;
     }
     if (status == JANUS_OK && !jrt_http_wire_may(server)) status = JANUS_INVALID;

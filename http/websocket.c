@@ -58,7 +58,9 @@ static janus_status write_all(janus_websocket *socket, const char *bytes, size_t
             jrt_wire_write(socket->wire, socket->io, &piece, piece.count > 0, &now_done);
         *done += now_done;
         if (status != JANUS_DEADLINE) return status;
-        if (wired ? written(socket) == before : now_done == 0) return status;
+        /* A deadline before `end` is an old one of the server's tick. */
+        bool taken = wired ? written(socket) != before : now_done > 0;
+        if (!taken && janus_now_ns() >= end) return status;
         piece.bytes = (char *)piece.bytes + now_done;
         piece.count -= now_done;
         if (piece.count == 0 && !wired) return JANUS_OK;

@@ -127,7 +127,7 @@ typedef struct janus_http_options {
     /*
      * What a request may use. With a budget, each request has a pool: at least this much for
      * itself and all that it starts, and at most twice as much. The scheduler's max_budget bounds
-     * it.
+     * it. With a log it has 64 channel operations more, for its line.
      *
      * NULL: the request's own task may use 50 million ops, 100,000 syscalls and a million channel
      * operations. It may use as much memory as max_budget allows, up to 16 MiB. Tasks that the

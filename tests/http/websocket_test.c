@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* WebSocket: messages both ways, the close, pings, slow ends, faults. */
+#include "http/websocket.h"
 #include "socket.h"
 
 #include <janusrt/explore.h>
@@ -241,6 +242,55 @@ static void cancel_a_read(struct talk *talk)
 TEST("a read that is cancelled between two messages loses nothing")
 {
     talk_run(&(struct talk){.handler = echo, .client = cancel_a_read});
+}
+
+static atomic_int go;
+
+static int64_t hear_late(janus_http *http, const janus_http_request *request)
+{
+    janus_websocket        *socket;
+    janus_websocket_message message;
+    (void)request;
+    if (janus_websocket_accept(http, NULL, &socket) != JANUS_OK) return -100;
+    if (!rig_wait(&go) || janus_websocket_read(socket, &message) != JANUS_OK) return -100;
+    janus_websocket_destroy(socket);
+    return 0;
+}
+
+static int64_t send_a_million(void *argument)
+{
+    static char much[1000000];
+    return janus_websocket_send(argument, JANUS_WEBSOCKET_KIND_BINARY, much, sizeof much);
+}
+
+/* The tick of a server sets such a deadline, and it may come late. */
+static void meet_an_old_deadline(struct talk *talk)
+{
+    janus_status status;
+    atomic_store(&go, 0);
+    client = client_with(NULL);
+    janus_websocket *socket = dial(talk, NULL);
+    janus_io_info    info = JANUS_IO_INFO();
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, send_a_million, socket), JANUS_OK);
+        for (int i = 0; i < 2; i++) { /* of the second try no byte is taken */
+            do {
+                CHECK_EQ(janus_yield(), JANUS_OK);
+                CHECK_EQ(janus_io_inspect(socket->io, &info), JANUS_OK);
+            } while ((info.waits & JANUS_IO_WRITE) == 0 || info.write_deadline == 1);
+            CHECK_EQ(janus_io_set_deadline(socket->io, JANUS_IO_WRITE, 1), JANUS_OK);
+        }
+        atomic_store(&go, 1);
+    }
+    CHECK_EQ(status, JANUS_OK); /* all was sent */
+    janus_websocket_destroy(socket);
+    janus_http_client_destroy(client);
+}
+
+TEST("a deadline that was meant for an earlier write ends no message")
+{
+    talk_run(&(struct talk){.handler = hear_late, .client = meet_an_old_deadline, .seed = 7});
 }
 
 /* Explored: sockets under all faults. */
