@@ -46,6 +46,11 @@ static bool can_keep(const struct janus_http *http)
     if (requests >= http->server->options.max_requests) return false;
     /* relaxed: a stop that is missed here is seen after the answer. */
     if (atomic_load_explicit(&http->server->stopping, memory_order_relaxed)) return false;
+    /* relaxed: as above. */
+    if (atomic_load_explicit(&http->server->crowded, memory_order_relaxed) &&
+        janus_now_ns() - http->connection->since >= JRT_HTTP_TURN_NS) {
+        return false;
+    }
     return http->body_over || (!http->continue_due && http->left <= JRT_HTTP_DRAIN_BYTES);
 }
 

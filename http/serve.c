@@ -216,6 +216,7 @@ static janus_status welcome(struct jrt_http_server *server, janus_nursery *nurse
     }
     c->io = io;
     c->server = server;
+    c->since = janus_now_ns();
     janus_status status = janus_spawn_with(nursery, receive, c, &each, NULL);
     while (status == JANUS_TASK_LIMIT) {
         status = sleep_crowded(listener);
@@ -225,25 +226,37 @@ static janus_status welcome(struct jrt_http_server *server, janus_nursery *nurse
     return status;
 }
 
+/* Waits for a permit for a moment. DEADLINE: it got no permit yet. */
+static janus_status wait_a_moment(struct jrt_http_server *server, janus_nursery *nursery,
+                                  janus_io listener)
+{
+    janus_nursery_info info = JANUS_NURSERY_INFO();
+    janus_status status = janus_semaphore_acquire_until(&server->room, janus_now_ns() + LOOK_NS);
+    if (jrt_http_try_again(status)) status = JANUS_DEADLINE; /* no memory for a timer */
+    if (status != JANUS_DEADLINE) return status;
+    /* The close of a listener does not end such a wait. */
+    if (is_closed(listener)) return JANUS_CLOSED;
+    /* A connection whose task was broken off gave no permit back. */
+    bool lost = janus_nursery_inspect(nursery, &info) == JANUS_OK &&
+                info.children < server->options.max_connections;
+    return lost ? JANUS_OK : status;
+}
+
 /*
- * Waits for room for another connection. The close of a listener does not end such a wait, so the
- * task looks at the listener now and then. A connection whose task was broken off gave no room
- * back: the nursery knows how many live.
+ * Waits for room for a connection that was accepted. The connection that has been idle longest must
+ * leave. Busy connections leave after a turn, see can_keep.
  */
 static janus_status wait_for_room(struct jrt_http_server *server, janus_nursery *nursery,
                                   janus_io listener)
 {
-    janus_nursery_info info = JANUS_NURSERY_INFO();
-    janus_status       status = janus_semaphore_try_acquire(&server->room);
-    while (status == JANUS_WOULD_WAIT || status == JANUS_DEADLINE) {
-        status = janus_semaphore_acquire_until(&server->room, janus_now_ns() + LOOK_NS);
-        if (status != JANUS_DEADLINE) break;
-        if (is_closed(listener)) return JANUS_CLOSED;
-        if (janus_nursery_inspect(nursery, &info) == JANUS_OK &&
-            info.children < server->options.max_connections) {
-            return JANUS_OK;
-        }
-    }
+    janus_status status = janus_semaphore_try_acquire(&server->room);
+    if (status != JANUS_WOULD_WAIT) return status;
+    atomic_store(&server->crowded, true); /* seq_cst: rare */
+    do {
+        jrt_http_make_way(server);
+        status = wait_a_moment(server, nursery, listener);
+    } while (status == JANUS_DEADLINE);
+    atomic_store(&server->crowded, false); /* seq_cst: rare */
     return status;
 }
 
@@ -257,14 +270,15 @@ static bool may_pass(janus_status status)
 static janus_status accept_all(struct jrt_http_server *server, janus_nursery *nursery,
                                janus_io listener)
 {
-    bool room = false;
     for (;;) {
         janus_io     io;
-        janus_status status = room ? JANUS_OK : wait_for_room(server, nursery, listener);
+        janus_status status = janus_accept(listener, &io, NULL);
         if (status == JANUS_OK) {
-            status = janus_accept(listener, &io, NULL);
-            room = status != JANUS_OK;
-            if (!room) status = welcome(server, nursery, listener, io);
+            status = wait_for_room(server, nursery, listener);
+            if (status == JANUS_OK)
+                status = welcome(server, nursery, listener, io);
+            else
+                JANUS_IGNORE(janus_io_close(io));
         }
         if (may_pass(status)) status = sleep_crowded(listener);
         if (status != JANUS_OK) return status;

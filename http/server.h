@@ -61,6 +61,8 @@ enum {
 #define JRT_HTTP_TICK_NS JANUS_SECONDS
 #define JRT_HTTP_LINGER_NS (2 * JANUS_SECONDS) /* for the client to read our last answer */
 #define JRT_HTTP_STOP_NS (250 * JANUS_MS)      /* for an idle client at the graceful stop */
+#define JRT_HTTP_SILENT_NS (1 * JANUS_SECONDS) /* crowded: for a first request */
+#define JRT_HTTP_TURN_NS (5 * JANUS_SECONDS)   /* crowded: for a busy connection */
 #define JRT_HTTP_RATE_NS (5 * JANUS_SECONDS)   /* before min_rate is asked for */
 
 /* What the task of a connection does after its child has ended. */
@@ -105,6 +107,7 @@ struct jrt_http_server {
     struct jrt_http_log        *log;    /* NULL: none */
     struct jrt_http_connection *single; /* of janus_http_serve_one: it runs in the same task */
     atomic_bool                 stopping;
+    atomic_bool                 crowded;    /* it is full, and another client waits */
     atomic_uint                 warm_count; /* written with the lock */
 
     /* The field Date. Odd versions are being written. */
@@ -140,6 +143,7 @@ struct jrt_http_connection {
     struct jrt_http_connection  *next, **link; /* in one of the server's queues */
     struct janus_http           *http;         /* NULL while cold; set with the lock */
     uint64_t                     due;          /* cold: when it is closed */
+    uint64_t                     since;        /* when it was accepted */
     uint32_t                     requests;     /* until it was last cold */
     uint8_t                      queue;        /* enum jrt_http_queue_name */
     atomic_bool                  upgraded;     /* it speaks WebSocket, whose reader sees the stop */
@@ -289,6 +293,8 @@ static inline bool jrt_http_try_again(janus_status status)
 
 /* tick.c: a task of the server. `argument` is the server. */
 int64_t jrt_http_tick(void *argument);
+/* Ends the wait of the connection that has been idle longest. */
+void jrt_http_make_way(struct jrt_http_server *server);
 /* Asks for a tick at that time, or sooner. The caller holds the lock. */
 void jrt_http_tick_by(struct jrt_http_server *server, uint64_t when);
 /* Brings the server's date up to date; for one thread at a time. */

@@ -91,6 +91,25 @@ static uint64_t look_at_cold(const struct jrt_http_queue *queue, uint64_t now)
     return c != NULL ? c->due : JANUS_IO_NEVER;
 }
 
+/*
+ * Others wait for a place. A connection that has had a request is cold only after a second. A new
+ * connection may need as long for its first request.
+ */
+void jrt_http_make_way(struct jrt_http_server *server)
+{
+    const janus_http_options *options = &server->options;
+    jrt_http_lock(server);
+    uint64_t                    now = janus_now_ns();
+    struct jrt_http_connection *fresh = server->queues[JRT_HTTP_FRESH].first;
+    struct jrt_http_connection *idle = server->queues[JRT_HTTP_IDLE].first;
+    uint64_t fresh_at = fresh != NULL ? fresh->due - options->head_ns : JANUS_IO_NEVER;
+    uint64_t idle_at = idle != NULL ? idle->due - options->idle_ns : JANUS_IO_NEVER;
+    if (fresh != NULL && now - fresh_at < JRT_HTTP_SILENT_NS) fresh_at = JANUS_IO_NEVER;
+    struct jrt_http_connection *c = fresh_at < idle_at ? fresh : idle;
+    if (c != NULL) JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, 1));
+    jrt_http_unlock(server);
+}
+
 /* Gives stacks of children back to the system. A child has about twice the stack of this task. */
 static void give_stacks(const struct jrt_http_server *server, uint32_t kept)
 {

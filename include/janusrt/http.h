@@ -106,7 +106,9 @@ typedef struct janus_http_route {
 /* Options of a server. Zero in any field selects the default named beside it. */
 typedef struct janus_http_options {
     size_t   struct_bytes;    /* sizeof this struct; JANUS_HTTP_OPTIONS sets it */
-    uint32_t max_connections; /* served at a time; others wait in the backlog. Each needs two of
+    uint32_t max_connections; /* served at a time; others wait in the backlog. While one waits,
+                                 connections that are idle for some seconds make way, and busy
+                                 ones close after an answer and 5 s. Each needs two of
                                  the scheduler's max_tasks, see JANUS_HTTP_TASKS. 0: two fifths
                                  of max_tasks, 40 by default; with janus_http_run 100 */
     uint32_t max_requests;    /* of one connection. 0: 1000 */

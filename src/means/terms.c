@@ -14,7 +14,7 @@
  *   (channels.c). A nursery's terms outlive its children. Channels may outlive the nursery, so they
  *   keep the terms, and terms keep the terms around them.
  *
- * [terms-place]  A task takes a place in each nursery around it that has max_tasks, exactly counted.
+ * [terms-place]  A task takes a place in each nursery around it that has max_tasks.
  *
  * [terms-inside]  A task spawns only where all its own restrictions hold. These are those of its
  *   spawn, of the nurseries around it, and of a scope that it is in. Every capability restricts,

@@ -117,3 +117,96 @@ TEST("half a megabyte that came fast does not pay for a trickle")
 {
     talk_run(&(struct talk){.handler = echo, .client = trickle_after_a_rush, .seed = 7});
 }
+
+static const janus_http_options *two_places(void)
+{
+    static const janus_http_options options = {.struct_bytes = sizeof options,
+                                               .max_connections = 2};
+    return &options;
+}
+
+/* Asks on a connection of its own, and checks that it is not kept waiting for long. */
+static void ask_in_time(struct talk *talk)
+{
+    uint64_t from = janus_now_ns();
+    CHECK_STR(talk_ask(talk, "GET /drop HTTP/1.0\r\n\r\n"),
+              "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\ndrop");
+    CHECK(janus_now_ns() - from < 4 * JANUS_SECONDS);
+}
+
+static void take_all_places(struct talk *talk)
+{
+    for (int round = 0; round < 3; round++) {
+        janus_io silent = talk_open(talk), idle = talk_open(talk);
+        talk_put(idle, GET("/drop"));
+        CHECK_STR(talk_until(talk, idle, "drop"), OK_DROP);
+        for (int i = 0; i < 2; i++) ask_in_time(talk);
+        CHECK_EQ(janus_io_close(silent), JANUS_OK);
+        CHECK_EQ(janus_io_close(idle), JANUS_OK);
+    }
+}
+
+TEST("silent and idle connections make way when others wait")
+{
+    talk_run(&(struct talk){
+        .handler = echo, .client = take_all_places, .options = two_places(), .seed = 7});
+}
+
+static void keep_places(struct talk *talk)
+{
+    janus_io idle[2] = {talk_open(talk), talk_open(talk)};
+    for (int i = 0; i < 8; i++) { /* nobody waits */
+        talk_put(idle[i % 2], GET("/drop"));
+        CHECK_STR(talk_until(talk, idle[i % 2], "drop"), OK_DROP);
+        CHECK_EQ(janus_sleep((i < 2 ? 1 : 25) * JANUS_SECONDS), JANUS_OK);
+    }
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_io_close(idle[i]), JANUS_OK);
+}
+
+TEST("idle connections of a full server stay while nobody waits")
+{
+    talk_run(
+        &(struct talk){.handler = echo, .client = keep_places, .options = two_places(), .seed = 7});
+}
+
+/* Keeps a connection busy until the server says that it closes, or until `go`. */
+static int64_t be_busy(void *argument)
+{
+    static const char request[] = GET("/drop");
+    char              answer[512] = "";
+    size_t            got = 0;
+    janus_io          io = talk_open(argument);
+    uint64_t          from = janus_now_ns();
+    while (strstr(answer, "Connection: close") == NULL && atomic_load(&go) == 0) {
+        CHECK_EQ(janus_io_write(io, request, sizeof request - 1, NULL), JANUS_OK);
+        CHECK_EQ(janus_io_read(io, answer, sizeof answer - 1, &got), JANUS_OK);
+        answer[got] = '\0';
+        CHECK_EQ(janus_sleep(JANUS_SECONDS / 2), JANUS_OK);
+    }
+    CHECK(janus_now_ns() - from >= 5 * JANUS_SECONDS); /* it had its turn */
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+    return 0;
+}
+
+static void wait_for_the_busy(struct talk *talk)
+{
+    janus_status status;
+    atomic_store(&go, 0);
+    JANUS_NURSERY(n, status)
+    {
+        for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(n, be_busy, talk), JANUS_OK);
+        CHECK_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+        uint64_t from = janus_now_ns();
+        CHECK(strstr(talk_ask(talk, "GET /drop HTTP/1.0\r\n\r\n"), "drop") != NULL);
+        CHECK(janus_now_ns() - from < 10 * JANUS_SECONDS);
+        CHECK_EQ(janus_sleep(5 * JANUS_SECONDS), JANUS_OK);
+        atomic_store(&go, 1);
+    }
+    CHECK_EQ(status, JANUS_OK);
+}
+
+TEST("busy connections make way after a turn when others wait")
+{
+    talk_run(&(struct talk){
+        .handler = echo, .client = wait_for_the_busy, .options = two_places(), .seed = 7});
+}
