@@ -9,7 +9,8 @@ UNCHECKED = "unchecked"  # our library, or a loop, without checks and budgets
 FLOORS = ("pthread condvar", "raw epoll")
 PAIRED = "x raw epoll"  # the unit of most ratios that were measured in pairs
 # Works whose metrics are "situation: measure".
-TOGETHER = ("echo", "accept", "idle", "http", "http_idle", "http_load", "http_fair")
+TOGETHER = ("echo", "accept", "idle", "http", "http_idle", "http_load", "http_fair",
+            "https")
 
 
 def named(result):

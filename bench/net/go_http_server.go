@@ -70,13 +70,20 @@ func need(right bool, what string) {
 }
 
 func main() {
-	need(len(os.Args) == 3 && os.Args[1] == "http", "usage: go_http_server http WORKERS")
+	const usage = "usage: go_http_server http|https WORKERS"
+	need(len(os.Args) == 3 && (os.Args[1] == "http" || os.Args[1] == "https"), usage)
 	workers, _ := strconv.Atoi(os.Args[2])
-	need(workers > 0, "usage: go_http_server http WORKERS")
+	need(workers > 0, usage)
 	runtime.GOMAXPROCS(workers)
 	listener, err := net.Listen("tcp4", "127.0.0.1:0")
 	need(err == nil, "cannot listen")
 	fmt.Println(listener.Addr().(*net.TCPAddr).Port, "Go_net/http",
 		strings.TrimPrefix(runtime.Version(), "go"))
+	if os.Args[1] == "https" {
+		folder := os.Getenv("NET_TLS")
+		err = http.ServeTLS(listener, http.HandlerFunc(route), folder+"/cert.pem",
+			folder+"/key.pem")
+		need(err == nil, "cannot serve")
+	}
 	need(http.Serve(listener, http.HandlerFunc(route)) == nil, "cannot serve")
 }

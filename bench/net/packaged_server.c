@@ -40,9 +40,9 @@ static void write_files(void)
     net_need(fclose(stream) == 0 && fclose(text) == 0, "the files of nginx");
 }
 
-static void configure(FILE *file, unsigned workers)
+static void configure(FILE *file, const struct net_order *order)
 {
-    (void)workers;
+    const char *tls = order->https ? getenv("NET_TLS") : NULL;
     write_files();
     fprintf(file, "daemon off; master_process off; worker_processes 1;\n");
     fprintf(file, "worker_rlimit_nofile %u;\n", descriptors);
@@ -61,7 +61,11 @@ static void configure(FILE *file, unsigned workers)
           "      gzip on; gzip_comp_level 9; gzip_types *; alias " NET_FOLDER "/burn;\n"
           "    }\n",
           file);
-    fprintf(file, "    listen 127.0.0.1:%u backlog=%d;\n  }\n}\n", port, NET_BACKLOG);
+    if (tls != NULL) fprintf(file, "    ssl_certificate %s/cert.pem;\n", tls);
+    if (tls != NULL) fprintf(file, "    ssl_certificate_key %s/key.pem;\n", tls);
+    if (tls != NULL) fprintf(file, "    ssl_protocols TLSv1.3;\n");
+    fprintf(file, "    listen 127.0.0.1:%u backlog=%d%s;\n  }\n}\n", port, NET_BACKLOG,
+            tls != NULL ? " ssl" : "");
 }
 
 static void become(const char *config)
@@ -71,13 +75,13 @@ static void become(const char *config)
 #else
 static const char name[] = "h2o_file";
 
-static void configure(FILE *file, unsigned workers)
+static void configure(FILE *file, const struct net_order *order)
 {
     FILE *hello = fopen(NET_FOLDER "/hello.txt", "w");
     net_need(hello != NULL && fputs(NET_BODY, hello) >= 0 && fclose(hello) == 0, "hello.txt");
     if (getuid() == 0) fprintf(file, "user: root\n");
     fprintf(file, "listen:\n  host: 127.0.0.1\n  port: %u\n", port);
-    fprintf(file, "num-threads: %u\nmax-connections: %u\n", workers, descriptors - 64);
+    fprintf(file, "num-threads: %u\nmax-connections: %u\n", order->workers, descriptors - 64);
     fputs("http1-request-timeout: 3600\n" /* also of an idle connection */
           "server-name: bench\n"
           "hosts:\n"
@@ -133,7 +137,7 @@ int main(int argc, char **argv)
     net_need(memory >= 0 && file != NULL, "memfd_create");
     descriptors = (unsigned)sysconf(_SC_OPEN_MAX);
     close(net_listener(&port));
-    configure(file, order.workers);
+    configure(file, &order);
     net_need(fclose(file) == 0, "the configuration");
     snprintf(config, sizeof config, "/proc/self/fd/%d", memory);
     announce_later();

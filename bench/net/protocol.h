@@ -2,7 +2,7 @@
 /*
  * What the servers of the works `echo`, `accept`, `idle` and `http` and their client share.
  *
- *     SERVER echo|hello|http WORKERS
+ *     SERVER echo|hello|http|https WORKERS
  *
  * A server listens on a port that the system chooses and prints one line: the port, its name with
  * `_` for spaces, its version. Then it serves until somebody kills it.
@@ -18,6 +18,8 @@
  *
  *        Where a server has handlers, it knows two more paths. /burn runs net_burn and answers as
  *        /hello does. /stream answers with NET_STREAM_BYTES.
+ *
+ * https: as http, over TLS 1.3. NET_TLS names a folder with cert.pem and key.pem.
  *
  * A client has one request under way on a connection. A server closes when the client has closed.
  */
@@ -66,7 +68,8 @@ static inline void net_need(bool right, const char *what)
 /* What a server was asked for. */
 struct net_order {
     bool     hello; /* or echo; also true for http */
-    bool     http;
+    bool     http;  /* also true for https */
+    bool     https;
     unsigned workers;
 };
 
@@ -74,10 +77,11 @@ static inline struct net_order net_order_read(int argc, char **argv)
 {
     struct net_order order = {.workers = argc == 3 ? (unsigned)strtoul(argv[2], NULL, 10) : 0};
     bool             echo = argc == 3 && strcmp(argv[1], "echo") == 0;
-    order.http = argc == 3 && strcmp(argv[1], "http") == 0;
+    order.https = argc == 3 && strcmp(argv[1], "https") == 0;
+    order.http = order.https || (argc == 3 && strcmp(argv[1], "http") == 0);
     order.hello = order.http || (argc == 3 && strcmp(argv[1], "hello") == 0);
     if ((!echo && !order.hello) || order.workers == 0) {
-        fprintf(stderr, "usage: %s echo|hello|http WORKERS\n", argv[0]);
+        fprintf(stderr, "usage: %s echo|hello|http|https WORKERS\n", argv[0]);
         exit(2);
     }
     return order;
