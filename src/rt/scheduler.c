@@ -20,6 +20,7 @@
 #include "nursery/run.h"
 #include "plat/cpus.h"
 #include "plat/signal.h"
+#include "rt/environ.h"
 #include "rt/run.h"
 #include "sim/world.h"
 #include "task/nursery.h"
@@ -45,24 +46,6 @@ enum {
 
 static const uint64_t turn_least_ns = 1000, turn_most_ns = 3600 * JANUS_SECONDS;
 
-/* Reads a seed for programs that name none: JANUSRT_SEED in the environment. */
-static bool seed_from_outside(uint64_t *out)
-{
-    const char *text = secure_getenv("JANUSRT_SEED");
-    char       *end = NULL;
-    if (text == NULL || *text == '\0') return true;
-    errno = 0;
-    *out = strtoull(text, &end, 0);
-    if (errno == 0 && *end == '\0' && *out != 0 && *text != '-') return true;
-    char line[160];
-    int  length = snprintf(line, sizeof line,
-                           "janusrt: JANUSRT_SEED='%.60s' is no seed: use a number from 1 to "
-                            "2^64 - 1\n",
-                           text);
-    (void)jrt_write_all(STDERR_FILENO, line, (size_t)length);
-    return false;
-}
-
 static janus_status decode(const janus_scheduler_options *given, janus_scheduler_options *options)
 {
     memset(options, 0, sizeof *options);
@@ -71,7 +54,7 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
         memcpy(options, given, given->struct_bytes);
     }
     if (options->profile == JANUS_PROFILE_CORE) return JANUS_PROFILE;
-    if (options->deterministic_seed == 0 && !seed_from_outside(&options->deterministic_seed)) {
+    if (options->deterministic_seed == 0 && !jrt_environ_seed(&options->deterministic_seed)) {
         return JANUS_INVALID;
     }
     if (janus_profile_stack_bytes(options->profile) == 0) return JANUS_INVALID;
@@ -255,6 +238,24 @@ static void outside_call(bool takes_long)
     jrt_stack_check();
 }
 
+/* Enters the simulated system, or makes it, with the faults that the environment asks for. */
+static janus_status enter_world(const janus_scheduler_options *options, bool simulated,
+                                struct jrt_world **out)
+{
+    struct jrt_environ_faults wanted;
+    bool                      fresh = jrt_world_now() == NULL;
+    if (!jrt_environ_faults(&wanted)) return JANUS_INVALID;
+    if (!simulated) {
+        if (wanted.faults == 0) return JANUS_OK;
+        jrt_environ_complain();
+        return JANUS_INVALID;
+    }
+    *out = jrt_world_enter(options->deterministic_seed);
+    if (*out == NULL) return JANUS_NO_MEMORY;
+    if (fresh) jrt_world_break(*out, wanted.faults, wanted.every);
+    return JANUS_OK;
+}
+
 janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_scheduler **out)
 {
     janus_scheduler_options options;
@@ -269,8 +270,8 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     struct jrt_world *world = NULL;
     bool              simulated = options.deterministic_seed != 0 || jrt_world_now() != NULL;
     if (simulated && jrt_world_now() == NULL && jrt_worker_self() != NULL) return JANUS_STATE;
-    if (simulated) world = jrt_world_enter(options.deterministic_seed);
-    if (simulated && world == NULL) return JANUS_NO_MEMORY;
+    status = enter_world(&options, simulated, &world);
+    if (status != JANUS_OK) return status;
     janus_scheduler *scheduler = jrt_aligned_alloc(64, bytes);
     if (scheduler == NULL) {
         if (simulated) jrt_world_leave(world);

@@ -303,6 +303,12 @@ struct jrt_world *jrt_world_enter(uint64_t seed)
     return jrt_world_now();
 }
 
+void jrt_world_break(struct jrt_world *interface, uint32_t faults, uint32_t every)
+{
+    of(interface)->walk.faults = faults;
+    of(interface)->walk.faults_every = every;
+}
+
 void jrt_world_leave(struct jrt_world *interface)
 {
     struct world *world = of(interface);

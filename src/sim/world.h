@@ -38,6 +38,9 @@ enum jrt_world_end {
  */
 struct jrt_world *jrt_world_enter(uint64_t seed);
 
+/* Injects faults into a world that was entered, at one in `every` opportunities. */
+void jrt_world_break(struct jrt_world *world, uint32_t faults, uint32_t every);
+
 /* Called once for each enter, by the same thread. The world ends with the last call, or when its
  * last other part was joined. */
 void jrt_world_leave(struct jrt_world *world);
