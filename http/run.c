@@ -28,7 +28,10 @@ static int64_t run(void *argument)
     janus_io        listener;
     char            text[JANUS_ADDRESS_TEXT_BYTES];
     janus_status    status = janus_address_parse(program->at, &at);
-    if (status != JANUS_OK) return complain(program, "this is no address:", status);
+    if (status != JANUS_OK) {
+        (void)fprintf(stderr, "janusrt: '%s' is no address, as 127.0.0.1:8080\n", program->at);
+        return status;
+    }
     status = janus_listen(&at, NULL, &listener);
     if (status == JANUS_OK) status = janus_io_local(listener, &at);
     if (status != JANUS_OK) return complain(program, "cannot listen at", status);
