@@ -126,7 +126,8 @@ tidy:
 	@python3 tools/names.py
 
 format:
-	@find include src http cmd tests bench examples -name '*.[ch]' -exec clang-format-19 -i {} +
+	@find include src http tls cmd tests bench examples -name '*.[ch]' \
+	    -exec clang-format-19 -i {} +
 
 symbols:
 	@tools/bootstrap run

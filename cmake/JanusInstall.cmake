@@ -5,12 +5,22 @@ include(CMakePackageConfigHelpers)
 install(TARGETS janusrt janusrt_static janusrt_http janusrt_http_static EXPORT janusrtTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+if(TARGET janusrt_tls)
+  install(TARGETS janusrt_tls janusrt_tls_static EXPORT janusrtTlsTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
 install(DIRECTORY include/janusrt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES tools/gdb/janusrt-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/janusrt)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/janusrt)
 install(EXPORT janusrtTargets NAMESPACE janusrt:: DESTINATION ${package_dir})
+set(packages janusrt janusrt-http)
+if(TARGET janusrt_tls)
+  install(EXPORT janusrtTlsTargets NAMESPACE janusrt:: DESTINATION ${package_dir})
+  list(APPEND packages janusrt-tls)
+endif()
 configure_package_config_file(cmake/janusrtConfig.cmake.in
   ${PROJECT_BINARY_DIR}/janusrtConfig.cmake INSTALL_DESTINATION ${package_dir})
 # Before 1.0 a minor release may change the ABI.
@@ -35,7 +45,7 @@ else()
   set(PC_LIBDIR "\${prefix}/${CMAKE_INSTALL_LIBDIR}")
   set(PC_INCLUDEDIR "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
-foreach(package janusrt janusrt-http)
+foreach(package IN LISTS packages)
   configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${pc_dir})
 endforeach()

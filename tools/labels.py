@@ -62,7 +62,7 @@ def named_in_statements(source):
             yield start + 1, label
 
 
-FOLDERS = ("src", "http", "include", "models", "tests", "docs", "cmd")
+FOLDERS = ("src", "http", "tls", "include", "models", "tests", "docs", "cmd")
 
 
 class Labels:

@@ -19,7 +19,7 @@ WORDS_MAX = 25
 COUNTS = "tools/prose.txt"
 FOLDERS = {"": ".md", "docs": ".md", "docs/guide": ".md", "docs/decisions": ".md",
            "docs/http": ".md", "docs/man": ".scd", "include/janusrt": ".h", "examples": ".c"}
-TREES = ["src", "http", "cmd", "bench", "tests"]  # all their C files
+TREES = ["src", "http", "tls", "cmd", "bench", "tests"]  # all their C files
 GENERATED = {"CHANGELOG.md", "docs/conformance.md", "docs/costs.md"}  # the first is history
 
 # Word order and idiom of another language, subjects without a noun, verbs without an object.

@@ -79,6 +79,20 @@ for program in c cxx; do run env LD_LIBRARY_PATH="$lib" "$work/$program"; done
     -o "$work/c" 2>"$work/log" || { cat "$work/log"; exit 1; }
 run "$work/c"
 
+if [ -e "${pc%/*}/janusrt-tls.pc" ]; then
+    step "pkg-config, the library of TLS"
+    pkg-config --validate janusrt-tls
+    "$cc" $c_flags "$here/secure.c" $(pkg-config --cflags --libs janusrt-tls janusrt-http) \
+        -o "$work/c"
+    run env LD_LIBRARY_PATH="$lib" "$work/c"
+fi
+for library in libjanusrt.so libjanusrt-http.so; do # only the library of TLS needs OpenSSL
+    if readelf -d "$lib/$library" | grep -q 'NEEDED.*lib\(ssl\|crypto\)'; then
+        echo "$library needs OpenSSL"
+        exit 1
+    fi
+done
+
 cmake_user() { # name, then options for cmake
     local name=$1
     shift
@@ -91,6 +105,8 @@ cmake_user() { # name, then options for cmake
             cmake --build "$work/$name"
     } >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
     for program in {c,cxx}_{janusrt,static,http,http_static}; do run "$work/$name/$program"; done
+    [ ! -e "${pc%/*}/janusrt-tls.pc" ] ||
+        for program in c_tls c_tls_static; do run "$work/$name/$program"; done
 }
 cmake_user find_package -DCMAKE_PREFIX_PATH="$prefix"
 [ "$subdirectory" = "" ] || [ "${JANUSRT_MODELS-}" = long ] || exit 0
