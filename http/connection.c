@@ -31,7 +31,7 @@ void jrt_http_lock(struct jrt_http_server *server)
 static void join(struct jrt_http_connection *c, enum jrt_http_queue_name name)
 {
     struct jrt_http_queue *queue = &c->server->queues[name];
-    c->queue = (uint8_t)name;
+    c->queue = (uint8_t)name & 15u;
     c->next = NULL;
     c->link = queue->end;
     *queue->end = c;
@@ -114,7 +114,7 @@ static void set_block(struct jrt_http_connection *c, struct janus_http *http)
 {
     http->connection = c;
     http->io = c->io;
-    http->wire = c->wire;
+    http->wire = jrt_http_wire_of(c);
     http->read_deadline = 0; /* unknown */
     /* relaxed, all: nobody else sees the block yet. */
     atomic_store_explicit(&http->requests, c->requests, memory_order_relaxed);
@@ -182,12 +182,12 @@ static void read_until(const struct jrt_http_connection *c, uint64_t deadline)
 static bool wait_cold(struct jrt_http_connection *c)
 {
     if (atomic_load(&c->server->stopping)) read_until(c, janus_now_ns() + JRT_HTTP_STOP_NS);
-    janus_status status = jrt_wire_wait(c->wire, c->io);
+    janus_status status = jrt_wire_wait(jrt_http_wire_of(c), c->io);
     if (status != JANUS_DEADLINE) return status == JANUS_OK;
     /* A request that came in time is answered, however late the tick or this task runs. */
     size_t got = 0;
     read_until(c, JANUS_IO_NEVER);
-    c->early = jrt_wire_try_read(c->wire, c->io, &c->first, 1, &got) == JANUS_OK;
+    c->early = jrt_wire_try_read(jrt_http_wire_of(c), c->io, &c->first, 1, &got) == JANUS_OK;
     return c->early;
 }
 
@@ -372,7 +372,7 @@ static void leave(struct jrt_http_connection *c)
     struct janus_http *http = c->http;
     size_t             got = 0, dropped = 0;
     JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_BOTH, janus_now_ns() + JRT_HTTP_LINGER_NS));
-    if (jrt_wire_end(c->wire, c->io) != JANUS_OK) return;
+    if (jrt_wire_end(jrt_http_wire_of(c), c->io) != JANUS_OK) return;
     while (dropped < JRT_HTTP_DRAIN_BYTES &&
            janus_io_read(c->io, http->in, c->server->in_bytes, &got) == JANUS_OK) {
         dropped += got;

@@ -28,7 +28,7 @@ janus_status jrt_http_fill(struct janus_http *http)
 
 static bool then(struct janus_http *http, enum jrt_http_then what)
 {
-    http->connection->then = (uint8_t)what;
+    http->connection->then = (uint8_t)what & 15u;
     return false;
 }
 

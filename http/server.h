@@ -52,7 +52,7 @@ enum {
     JRT_HTTP_DRAIN_BYTES = 65536, /* of an unread body; a longer one ends the connection */
     JRT_HTTP_TRAILERS_MAX = 32,   /* fields behind a chunked body */
     JRT_HTTP_WARM_MAX = 1024,     /* above it, connections without a request go cold at once */
-    JRT_HTTP_GUESTS_MAX = 128,    /* above it, those that had only one request do, too */
+    JRT_HTTP_GUESTS_MAX = 96,     /* above it, those that had only one request do, too */
     JRT_HTTP_STACKS_KEPT = 32,    /* unused stacks of children, when few children start */
     JRT_HTTP_BLOCKS_KEPT = 64,    /* unused blocks of a server */
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
@@ -137,20 +137,31 @@ struct jrt_http_server {
  */
 struct jrt_http_connection {
     janus_io                     io;
-    janus_wire                  *wire;   /* NULL: bytes go to `io` as they are */
-    struct jrt_http_wire_holder *holder; /* of the wire */
+    struct jrt_http_wire_holder *holder; /* of the wire; NULL: bytes go to `io` as they are */
     struct jrt_http_server      *server;
     struct jrt_http_connection  *next, **link; /* in one of the server's queues */
     struct janus_http           *http;         /* NULL while cold; set with the lock */
     uint64_t                     due;          /* cold: when it is closed */
     uint64_t                     since;        /* when it was accepted */
     uint32_t                     requests;     /* until it was last cold */
-    uint8_t                      queue;        /* enum jrt_http_queue_name */
+    uint8_t                      queue : 4;    /* enum jrt_http_queue_name */
+    uint8_t                      then : 4;     /* enum jrt_http_then */
     atomic_bool                  upgraded;     /* it speaks WebSocket, whose reader sees the stop */
-    uint8_t                      then;         /* enum jrt_http_then */
     bool                         early;        /* the first byte of a request was read: `first` */
     char                         first;
 };
+
+_Static_assert(sizeof(struct jrt_http_connection) <= 72, "malloc adds 8 bytes");
+
+/* What the defer of a connection with a wire frees. */
+struct jrt_http_wire_holder {
+    janus_wire *wire; /* NULL: destroyed already */
+};
+
+static inline janus_wire *jrt_http_wire_of(const struct jrt_http_connection *c)
+{
+    return c->holder != NULL ? c->holder->wire : NULL;
+}
 
 /* What has become of the answer. */
 enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE_OVER };

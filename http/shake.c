@@ -14,11 +14,6 @@
 #include <janusrt/memory.h>
 #include <stdlib.h>
 
-/* What the defer frees. */
-struct jrt_http_wire_holder {
-    janus_wire *wire; /* NULL: destroyed already */
-};
-
 static void let_go(void *argument)
 {
     struct jrt_http_wire_holder *holder = argument;
@@ -59,7 +54,6 @@ static bool make(struct jrt_http_connection *c)
     }
     if (maker->create(maker, c->io, NULL, &holder->wire) != JANUS_OK) return false;
     c->holder = holder;
-    c->wire = holder->wire;
     return true;
 }
 
@@ -68,7 +62,8 @@ static int64_t open_wire(void *argument)
 {
     struct jrt_http_connection *c = argument;
     const char                 *why = NULL;
-    return c->wire->maker->open(c->wire, &why);
+    janus_wire                 *wire = c->holder->wire;
+    return wire->maker->open(wire, &why);
 }
 
 bool jrt_http_shake(struct jrt_http_connection *c)
@@ -97,7 +92,7 @@ bool jrt_http_shake(struct jrt_http_connection *c)
 void jrt_http_unwire(struct jrt_http_connection *c)
 {
     if (c->holder == NULL) return;
+    janus_wire *wire = c->holder->wire;
     c->holder->wire = NULL;
-    jrt_wire_destroy(c->wire);
-    c->wire = NULL;
+    jrt_wire_destroy(wire);
 }

@@ -83,7 +83,8 @@ static inline bool jrt_http_named(const char *at, const char *name, size_t bytes
 
 static inline bool jrt_http_equal(struct jrt_http_text left, struct jrt_http_text right)
 {
-    return left.bytes == right.bytes && memcmp(left.at, right.at, left.bytes) == 0;
+    if (left.bytes != right.bytes) return false;
+    return left.bytes == 0 || memcmp(left.at, right.at, left.bytes) == 0; /* NULL has no bytes */
 }
 
 /* `text` without the spaces and tabs around it. */

@@ -402,9 +402,8 @@ static janus_status may_use(const struct jrt_terms *terms, janus_scheduler *sche
     return jrt_terms_deny(scheduler, &actor, JANUS_CAP_KIND_EXECUTOR, right, status);
 }
 
-__attribute__((noinline)) static janus_status choose_backend(struct jrt_terms *terms,
-                                                             janus_scheduler  *scheduler,
-                                                             uint64_t          set)
+static janus_status choose_backend(struct jrt_terms *terms, janus_scheduler *scheduler,
+                                   uint64_t set)
 {
     if ((set & (set - 1)) != 0 || set >= JANUS_BACKEND_SET(JANUS_BACKEND_COUNT))
         return JANUS_INVALID;
@@ -419,8 +418,7 @@ __attribute__((noinline)) static janus_status choose_backend(struct jrt_terms *t
 }
 
 /* Sets the terms' own limit of threads. The limits around it hold as well. */
-__attribute__((noinline)) static janus_status set_threads(struct jrt_terms *terms,
-                                                          janus_scheduler *scheduler, uint32_t max)
+static janus_status set_threads(struct jrt_terms *terms, janus_scheduler *scheduler, uint32_t max)
 {
     const janus_backend backend = JANUS_BACKEND_THREADED;
     if (terms->backend != backend) return JANUS_INVALID;
@@ -436,8 +434,7 @@ static bool asks_less(janus_exhaustion policy, unsigned around)
     return asks < (around == JANUS_EXHAUSTION_END ? JANUS_EXHAUSTION_AUTO : around);
 }
 
-/* Calls that few options need are not inlined: a frame that holds all they need is large. A task
- * that waits most of the time should not touch a second page of its stack for it. */
+/* Calls that few options need are not inlined: their frames would cost a page of the stack. */
 static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
                             const janus_nursery_options *options, bool cancelled)
 {

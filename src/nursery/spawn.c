@@ -285,12 +285,11 @@ static bool christen(struct jrt_task *task, const char *given)
     task->dirty = true;
     task->name = given;
     if (given == first_name) return true;
-    size_t length = jrt_name_copy(name, sizeof name, given);
-    task->name = jrt_malloc(length + 1);
-    if (task->name == NULL) return false;
-    task->owns_name = true;
-    memcpy((char *)(uintptr_t)task->name, name, length + 1);
-    return true;
+    (void)jrt_name_copy(name, sizeof name, given);
+    bool own = false;
+    task->name = jrt_name_keep(name, &own);
+    task->owns_name = own;
+    return task->name != NULL;
 }
 
 /* Starts a child with all that it needs. On any error, all of it is returned. */

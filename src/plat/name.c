@@ -2,8 +2,12 @@
 #include "plat/name.h"
 
 #include "base/assert.h"
+#include "base/atomic.h"
+#include "base/hash.h"
 #include "plat/peek.h"
+#include "plat/world.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Whether a character may stand unchanged in a line of text. */
@@ -132,4 +136,33 @@ void jrt_name_again(char *to, size_t size, const char *clean)
     }
     memcpy(to, clean, length);
     to[length] = '\0';
+}
+
+enum { KEPT_NAMES = 64, KEPT_TRIES = 4 };
+
+const char *jrt_name_keep(const char *clean, bool *out_own)
+{
+    static _Atomic(const char *) names[KEPT_NAMES];
+    uint64_t                     hash = 0;
+    char                        *copy = NULL;
+    *out_own = false;
+    if (jrt_fails(JRT_FAULT_MEMORY)) return NULL; /* whatever the table has from other worlds */
+    for (const char *at = clean; *at != '\0'; at++) hash = jrt_hash_add(hash, (uint8_t)*at);
+    for (uint64_t tries = 0; tries < KEPT_TRIES; tries++) {
+        _Atomic(const char *) *place = &names[(hash + tries) % KEPT_NAMES];
+        const char            *kept = jrt_load_acquire(place); /* acquire: its bytes. */
+        if (kept == NULL) {
+            if (copy == NULL) copy = strdup(clean);
+            if (copy == NULL) return NULL;
+            /* acq_rel: the bytes of the copy, or those of another one. */
+            if (jrt_cas_acq_rel(place, &kept, (const char *)copy)) return copy;
+        }
+        if (strcmp(kept, clean) == 0) {
+            free(copy);
+            return kept;
+        }
+    }
+    if (copy == NULL) copy = strdup(clean);
+    *out_own = copy != NULL;
+    return copy;
 }

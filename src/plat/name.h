@@ -3,6 +3,7 @@
 #ifndef JRT_PLAT_NAME_H
 #define JRT_PLAT_NAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -23,5 +24,12 @@ size_t jrt_text_copy(char *to, size_t size, const char *from);
 
 /* Copies a name that is clean already. It cuts a name that does not fit between characters. */
 void jrt_name_again(char *to, size_t size, const char *clean);
+
+/*
+ * Returns a copy of a clean name. The first names stay for ever, each once: a crowd of tasks with
+ * one name shares a copy. *out_own: the copy is the caller's, because the table has no room. NULL:
+ * memory was refused.
+ */
+const char *jrt_name_keep(const char *clean, bool *out_own);
 
 #endif

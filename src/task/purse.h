@@ -29,7 +29,10 @@ struct jrt_purse_rare {
 };
 
 struct jrt_purse {
-    struct jrt_purse *next; /* spare for another task, [purse-spare] */
+    union {
+        struct jrt_purse *next; /* spare for another task, [purse-spare] */
+        struct jrt_task  *task;
+    };
     /* Without the fuel; the task's own, or if exhausted under the nursery's lock. */
     janus_budget             left;
     janus_budget             granted;     /* all it got, for the books and for messages */
@@ -60,11 +63,13 @@ struct jrt_purse {
     bool                     dismissed;     /* its supervisor cancelled it alone */
 
     /* While the task is exhausted, under the nursery's lock, like the rare part. */
-    bool                 listed, reported;
+    bool                 listed : 1, reported : 1;
+    janus_component      lacks : 8;
     struct jrt_list_node exhausted; /* on the nursery's list */
-    struct jrt_task     *task;
-    janus_component      lacks;
 };
+
+/* Most tasks with a handle or a pool have a purse. malloc adds 8 bytes. */
+_Static_assert(sizeof(struct jrt_purse) <= 264, "a purse");
 
 /* What a child was admitted with. */
 struct jrt_admission {
