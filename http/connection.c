@@ -161,7 +161,6 @@ static void give_block(struct jrt_http_connection *c)
     jrt_http_lock(server);
     atomic_fetch_sub(&server->warm_count, 1); /* seq_cst: rare */
     quit(c);
-    c->http = NULL;
     join_cold(c, JRT_HTTP_IDLE, server->options.idle_ns);
     if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
         http->next = server->blocks;

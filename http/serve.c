@@ -122,7 +122,7 @@ static void take_down(struct jrt_http_server *server)
         struct jrt_http_connection *c = server->queues[i].first, *next;
         for (; c != NULL; c = next) { /* its task was broken off */
             next = c->next;
-            if (c->http != NULL) jrt_http_block_free(c->http);
+            if (i == JRT_HTTP_WARM) jrt_http_block_free(c->http);
             free(c);
         }
     }
@@ -294,7 +294,7 @@ static void stop(struct jrt_http_server *server)
     for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
         if (i == JRT_HTTP_SHAKING) continue;
         for (struct jrt_http_connection *c = server->queues[i].first; c != NULL; c = c->next) {
-            bool waits = c->http == NULL || atomic_load(&c->http->idle);
+            bool waits = i != JRT_HTTP_WARM || atomic_load(&c->http->idle);
             if (!waits && !atomic_load(&c->upgraded)) continue;
             JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, soon));
         }

@@ -140,15 +140,17 @@ struct jrt_http_connection {
     struct jrt_http_wire_holder *holder; /* of the wire; NULL: bytes go to `io` as they are */
     struct jrt_http_server      *server;
     struct jrt_http_connection  *next, **link; /* in one of the server's queues */
-    struct janus_http           *http;         /* NULL while cold; set with the lock */
-    uint64_t                     due;          /* cold: when it is closed */
-    uint64_t                     since;        /* when it was accepted */
-    uint32_t                     requests;     /* until it was last cold */
-    uint8_t                      queue : 4;    /* enum jrt_http_queue_name */
-    uint8_t                      then : 4;     /* enum jrt_http_then */
-    atomic_bool                  upgraded;     /* it speaks WebSocket, whose reader sees the stop */
-    bool                         early;        /* the first byte of a request was read: `first` */
-    char                         first;
+    union {
+        struct janus_http *http; /* in the queue WARM */
+        uint64_t           due;  /* cold: when it is closed */
+    };
+    uint64_t    since;     /* when it was accepted */
+    uint32_t    requests;  /* until it was last cold */
+    uint8_t     queue : 4; /* enum jrt_http_queue_name */
+    uint8_t     then : 4;  /* enum jrt_http_then */
+    atomic_bool upgraded;  /* it speaks WebSocket, whose reader sees the stop */
+    bool        early;     /* the first byte of a request was read: `first` */
+    char        first;
 };
 
 _Static_assert(sizeof(struct jrt_http_connection) <= 72, "malloc adds 8 bytes");
