@@ -16,7 +16,8 @@ client does so over one connection. The server passes an attack if
 
     every request gets its answer within PATIENCE seconds (in the flood: FLOOD_PATIENCE, because a
     new connection waits in the backlog until a slow one meets its deadline),
-    the memory of the server grows by at most MEMORY_KIB for each connection of the attack,
+    the memory of the server grows by at most MEMORY_KIB for each connection of the attack, and the
+    memory of all sockets of the system by KERNEL_KIB (others may use sockets at the same time),
     the server closes the slow connections itself, if the attack lasts longer than its deadlines,
     and afterwards it has as many descriptors as before.
 
@@ -38,8 +39,9 @@ import threading
 import time
 
 PATIENCE = 5
-FLOOD_PATIENCE = 30
+FLOOD_PATIENCE = 45
 MEMORY_KIB = 64
+KERNEL_KIB = 5120  # net.ipv4.tcp_wmem allows 4 MiB for what a client does not read
 SPARE_KIB = 4096  # for what does not depend on the attack
 PAUSE = 0.05
 GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -73,6 +75,11 @@ class Server:
 
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
+
+    @staticmethod
+    def kernel_kib():
+        text = pathlib.Path("/proc/net/sockstat").read_text()
+        return int(re.search(r"TCP:.* mem (\d+)", text).group(1)) * resource.getpagesize() // 1024
 
     def is_alive(self):
         return self.process.poll() is None
@@ -115,6 +122,17 @@ class Client(threading.Thread):
         self.connection = None
 
     def ask(self):
+        """Asks, and again if the server closed a connection that had been idle."""
+        if self.connection is not None:
+            try:
+                self.ask_once()
+                return
+            except ConnectionError:
+                self.connection.close()
+                self.connection = None
+        self.ask_once()
+
+    def ask_once(self):
         if self.connection is None:
             self.connection = socket.create_connection(("127.0.0.1", self.port), self.patience)
         self.connection.sendall(GET)
@@ -156,11 +174,11 @@ def start_attack(server, arguments, path, count, seconds):
 
 
 def watch(server, attack, seconds):
-    """Waits for the end of the attack: [(seconds, descriptors, KiB)]."""
+    """Waits for the end of the attack: [(seconds, descriptors, KiB, the kernel's KiB)]."""
     start, seen = time.monotonic(), []
     while attack.poll() is None and server.is_alive():
         now = time.monotonic() - start
-        seen.append((now, server.descriptors(), server.memory_kib()))
+        seen.append((now, server.descriptors(), server.memory_kib(), server.kernel_kib()))
         if now > seconds + 15:
             attack.kill()
         time.sleep(0.2)
@@ -186,11 +204,14 @@ def judge(clients, seen, before, after, count, gone_after, seconds):
         complaints.append(f"{len(wrongs)} requests of others failed, the first: {wrongs[0]}")
     if not took:
         return "nobody was served", complaints + ["no request of others was answered"]
-    peak = max(fds for _, fds, _ in seen) - before[0]
-    late = [fds - before[0] for at, fds, _ in seen if gone_after and at > gone_after]
-    grown = max(kib for _, _, kib in seen) - before[1]
+    peak = max(fds for _, fds, _, _ in seen) - before[0]
+    late = [fds - before[0] for at, fds, _, _ in seen if gone_after and at > gone_after]
+    grown = max(kib for _, _, kib, _ in seen) - before[1]
+    kernel = max(kib for _, _, _, kib in seen) - before[2]
     if grown > count * MEMORY_KIB + SPARE_KIB:
         complaints.append(f"memory grew by {grown} KiB, {grown / count:.0f} for each connection")
+    if kernel > count * KERNEL_KIB + SPARE_KIB:
+        complaints.append(f"the kernel's sockets grew by {kernel} KiB")
     if peak < 10:
         complaints.append("the attack did not reach the server")
     if late and min(late) > peak // 10 + len(clients):
@@ -203,7 +224,8 @@ def judge(clients, seen, before, after, count, gone_after, seconds):
         kept = f", none after {lasted:.0f} s"
     return (f"{len(took)} requests of others: p50 {percentile(took, 50) * 1e3:.1f} ms, "
             f"p99 {percentile(took, 99) * 1e3:.1f} ms, most {max(took) * 1e3:.1f} ms; slow "
-            f"connections: {peak} at most{kept}; memory: {grown:+} KiB"), complaints
+            f"connections: {peak} at most{kept}; memory: {grown:+} KiB, of the kernel's sockets "
+            f"{kernel:+} KiB"), complaints
 
 
 def warm_up(server):
@@ -217,7 +239,7 @@ def warm_up(server):
 def run_attack(server, attack, count, seconds):
     name, arguments, path, gone_after = attack
     patience = FLOOD_PATIENCE if gone_after is None else PATIENCE
-    before = (server.descriptors(), server.memory_kib())
+    before = (server.descriptors(), server.memory_kib(), server.kernel_kib())
     clients = [Client(server.port, keeps, patience) for keeps in (False, True)]
     for client in clients:
         client.start()
