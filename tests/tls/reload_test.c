@@ -233,6 +233,28 @@ TEST("a ticket resumes a session, also after a reload, until its key is two hour
     secure_run((struct talk){.handler = greet, .client = resume_all, .seed = 9});
 }
 
+static void resume_often(struct talk *talk)
+{
+    SSL_SESSION *session = NULL;
+    CHECK(!resume(talk, &session, TLS1_3_VERSION));
+    for (int i = 0; i < 3; i++) {
+        const unsigned char *used, *got;
+        size_t               used_bytes, got_bytes;
+        SSL_SESSION         *before = SSL_SESSION_dup(session);
+        CHECK(resume(talk, &session, TLS1_3_VERSION));
+        SSL_SESSION_get0_ticket(before, &used, &used_bytes);
+        SSL_SESSION_get0_ticket(session, &got, &got_bytes);
+        CHECK(used_bytes != got_bytes || memcmp(used, got, got_bytes) != 0);
+        SSL_SESSION_free(before);
+    }
+    SSL_SESSION_free(session);
+}
+
+TEST("a client that resumes gets a new ticket, because it uses each one once")
+{
+    secure_run((struct talk){.handler = greet, .client = resume_often});
+}
+
 static void resume_not(struct talk *talk)
 {
     SSL_SESSION *session = NULL;
