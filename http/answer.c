@@ -114,8 +114,8 @@ janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
     return JANUS_OK;
 }
 
-janus_status janus_http_answer(janus_http *http, unsigned status, const char *type,
-                               const void *bytes, size_t count)
+janus_status jrt_http_do_answer(janus_http *http, unsigned status, const char *type,
+                                const void *bytes, size_t count)
 {
     if (http == NULL || (bytes == NULL && count > 0) || status < 200 || status > 599) {
         return JANUS_INVALID;
@@ -137,10 +137,10 @@ janus_status janus_http_answer(janus_http *http, unsigned status, const char *ty
     return jrt_http_send(http, &body, 1);
 }
 
-janus_status janus_http_answer_text(janus_http *http, unsigned status, const char *text)
+janus_status jrt_http_do_answer_text(janus_http *http, unsigned status, const char *text)
 {
     if (text == NULL) return JANUS_INVALID;
-    return janus_http_answer(http, status, "text/plain; charset=utf-8", text, strlen(text));
+    return jrt_http_do_answer(http, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 /* The sentence gets its full stop here. */

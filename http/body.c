@@ -195,7 +195,7 @@ static janus_status read_chunks(struct janus_http *http, char *to, size_t max, s
     return status == JANUS_OK ? read_trailers(http) : status;
 }
 
-janus_status janus_http_read(janus_http *http, void *to, size_t max, size_t *out_got)
+janus_status jrt_http_do_read(janus_http *http, void *to, size_t max, size_t *out_got)
 {
     if (out_got != NULL) *out_got = 0;
     if (http == NULL || to == NULL || max == 0 || out_got == NULL) return JANUS_INVALID;
@@ -212,11 +212,11 @@ bool jrt_http_body_drain(struct janus_http *http)
     janus_status status = JANUS_OK;
     if (http->continue_due || http->body_status != JANUS_OK) return false;
     http->max_body = http->body_got + JRT_HTTP_DRAIN_BYTES;
-    while (status == JANUS_OK) status = janus_http_read(http, dropped, sizeof dropped, &got);
+    while (status == JANUS_OK) status = jrt_http_do_read(http, dropped, sizeof dropped, &got);
     return status == JANUS_CLOSED;
 }
 
-janus_status janus_http_read_all(janus_http *http, char **out, size_t *out_bytes)
+janus_status jrt_http_do_read_all(janus_http *http, char **out, size_t *out_bytes)
 {
     if (http == NULL || out == NULL || out_bytes == NULL) return JANUS_INVALID;
     bool     chunked = http->head.framing == JRT_HTTP_CHUNKED;
@@ -237,7 +237,8 @@ janus_status janus_http_read_all(janus_http *http, char **out, size_t *out_bytes
             block = larger;
             room *= 2;
         }
-        status = janus_http_read(http, block + bytes, room - 1 - bytes + (bytes + 1 == room), &got);
+        status =
+            jrt_http_do_read(http, block + bytes, room - 1 - bytes + (bytes + 1 == room), &got);
         bytes += got;
     }
     if (status != JANUS_CLOSED) {
@@ -250,15 +251,15 @@ janus_status janus_http_read_all(janus_http *http, char **out, size_t *out_bytes
     return JANUS_OK;
 }
 
-janus_status janus_http_limit_body(janus_http *http, uint64_t max_bytes)
+janus_status jrt_http_do_limit_body(janus_http *http, uint64_t max_bytes)
 {
     if (http == NULL) return JANUS_INVALID;
     http->max_body = max_bytes;
     return JANUS_OK;
 }
 
-janus_status janus_http_trailer(const janus_http *http, const char *name,
-                                janus_http_text *out_value)
+janus_status jrt_http_do_trailer(const janus_http *http, const char *name,
+                                 janus_http_text *out_value)
 {
     if (http == NULL || name == NULL || out_value == NULL) return JANUS_INVALID;
     if (!http->body_over) return JANUS_STATE;

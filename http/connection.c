@@ -75,16 +75,20 @@ static void join_warm(struct jrt_http_connection *c)
 }
 
 /*
- * Makes a block. Blocks are mapped one by one, so that the memory of those that are not kept goes
- * back to the system. A single connection's block is memory of its task.
+ * Makes a block, at the place `http` of an empty one if that is not NULL. A single connection's
+ * block is memory of its task.
  */
-static struct janus_http *make_block(struct jrt_http_server *server)
+static struct janus_http *make_block(struct jrt_http_server *server, struct janus_http *http)
 {
-    struct janus_http *http = NULL;
     if (server->single != NULL) {
-        if (jrt_http_alloc(server->block_bytes, (void **)&http) != JANUS_OK) return NULL;
+        char *origin = NULL;
+        if (jrt_http_alloc(server->block_bytes + JRT_HTTP_TAGS - 1, (void **)&origin) != JANUS_OK) {
+            return NULL;
+        }
+        http = (struct janus_http *)(void *)(origin + -(uintptr_t)origin % JRT_HTTP_TAGS);
         memset(http, 0, sizeof *http);
-    } else {
+        http->origin = origin;
+    } else if (http == NULL) {
         void *mapped = mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return NULL;
@@ -103,8 +107,8 @@ static struct janus_http *make_block(struct jrt_http_server *server)
 
 void jrt_http_block_free(struct janus_http *http)
 {
-    if (http->server->single != NULL)
-        janus_free(http);
+    if (http->origin != NULL)
+        janus_free(http->origin);
     else
         (void)munmap(http, http->server->block_bytes);
 }
@@ -130,6 +134,26 @@ static void set_block(struct jrt_http_connection *c, struct janus_http *http)
     http->peer_known = false;
 }
 
+/* Takes a block that a guest has left. The caller holds the lock. NULL: there is no such block. */
+static struct janus_http *take_haunted(struct jrt_http_server *server)
+{
+    struct janus_http **link = &server->haunted;
+    while (*link != NULL && atomic_load(&(*link)->guests) != 0) link = &(*link)->next;
+    struct janus_http *http = *link;
+    if (http != NULL) *link = http->next;
+    return http;
+}
+
+void jrt_http_block_empty(struct jrt_http_server *server, struct janus_http *http)
+{
+    if (http->origin != NULL || server->empty_count == server->options.max_connections) {
+        jrt_http_block_free(http);
+        return;
+    }
+    (void)madvise(http, server->block_bytes, MADV_DONTNEED);
+    server->empty[server->empty_count++] = http;
+}
+
 /* Takes a block that nobody uses, or makes one. False: there is no memory. */
 static bool take_block(struct jrt_http_connection *c)
 {
@@ -140,9 +164,16 @@ static bool take_block(struct jrt_http_connection *c)
         server->blocks = http->next;
         server->block_count--;
     } else {
+        http = take_haunted(server);
+    }
+    if (http == NULL) {
+        struct janus_http *place = NULL;
+        uint32_t           serial = server->serial += 1009; /* names differ from earlier ones */
+        if (server->empty_count > 0) place = server->empty[--server->empty_count];
         jrt_http_unlock(server);
-        http = make_block(server);
+        http = make_block(server, place);
         if (http == NULL) return false;
+        http->serial = serial;
         jrt_http_lock(server);
     }
     quit(c);
@@ -162,14 +193,17 @@ static void give_block(struct jrt_http_connection *c)
     atomic_fetch_sub(&server->warm_count, 1); /* seq_cst: rare */
     quit(c);
     join_cold(c, JRT_HTTP_IDLE, server->options.idle_ns);
-    if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
+    if (atomic_load(&http->guests) != 0) {
+        http->next = server->haunted;
+        server->haunted = http;
+    } else if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
         http->next = server->blocks;
         server->blocks = http;
         server->block_count++;
-        http = NULL;
+    } else {
+        jrt_http_block_empty(server, http);
     }
     jrt_http_unlock(server);
-    if (http != NULL) jrt_http_block_free(http);
 }
 
 static void read_until(const struct jrt_http_connection *c, uint64_t deadline)
@@ -355,6 +389,7 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
     if (status >= JANUS_OK) {
         status = start_child(c);
         janus_status ended = janus_nursery_end(&requests, NULL);
+        if (!jrt_http_name_end(http)) return; /* another task is inside of the block */
         if (status == JANUS_OK && ended != JANUS_OK && !http->began) status = ended; /* no stack */
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
         if (status == JANUS_OK && ended == JANUS_OK && http->active) settle(c);

@@ -158,7 +158,9 @@ __attribute__((noinline)) static int64_t call_handler(struct janus_http *http)
     char    gap[1536];
     int64_t result;
     __asm__ volatile("" : : "r"(gap) : "memory"); /* the compiler must keep it */
-    result = http->server->handler(http, &http->request);
+    jrt_http_name_begin(http);
+    result = http->server->handler(jrt_http_name(http), &http->request);
+    http->intruded = !jrt_http_name_end(http);
     __asm__ volatile("" : : "r"(gap) : "memory");
     return result;
 }
@@ -206,6 +208,10 @@ static bool run_handler(struct janus_http *http)
         if (!run_limited(http, &result)) return false;
     } else {
         result = call_handler(http);
+    }
+    if (http->intruded) {
+        http->active = false;
+        return then(http, JRT_HTTP_THEN_CLOSE);
     }
     *janus_task_local() = NULL; /* as for a fresh child */
     struct jrt_http_left left;
@@ -286,6 +292,7 @@ int64_t jrt_http_exchange(void *argument)
     }
     janus_budget left = janus_budget_get_current();
     look(&http->before);
+    atomic_store(&http->task, janus_task_current_id()); /* seq_cst: rare */
     http->memory = left.memory;
     left.memory = left.spawn_count = 0;
     http->portion = left;

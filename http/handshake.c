@@ -77,7 +77,7 @@ static bool is_same_site(const struct janus_http *http, const char *bytes)
 /* Says no. */
 static janus_status turn_down(struct janus_http *http, unsigned status, const char *why)
 {
-    JANUS_IGNORE(janus_http_answer_text(http, status, why));
+    JANUS_IGNORE(jrt_http_do_answer_text(http, status, why));
     return status == 403 ? JANUS_DENIED : JANUS_UNAVAILABLE;
 }
 
@@ -94,7 +94,7 @@ static janus_status judge(struct janus_http *http, bool any_origin, struct jrt_h
     }
     if (!only(head, bytes, JRT_HTTP_TEXT("sec-websocket-version"), &version) ||
         !jrt_http_equal(version, JRT_HTTP_TEXT("13"))) {
-        JANUS_IGNORE(janus_http_set_field(http, "Sec-WebSocket-Version", "13"));
+        JANUS_IGNORE(jrt_http_do_set_field(http, "Sec-WebSocket-Version", "13"));
         return turn_down(http, 426, "This server speaks version 13 of WebSocket.\n");
     }
     if (!only(head, bytes, JRT_HTTP_TEXT("sec-websocket-key"), key) ||
@@ -151,8 +151,8 @@ static janus_status answer(struct janus_http *http, struct jrt_http_text key, co
     return status == JANUS_OK ? jrt_http_flush_all(http) : status;
 }
 
-janus_status janus_websocket_accept(janus_http *http, const janus_websocket_options *given,
-                                    janus_websocket **out)
+janus_status jrt_websocket_accept(struct janus_http *http, const janus_websocket_options *given,
+                                  janus_websocket **out)
 {
     janus_websocket_options options;
     struct jrt_http_text    key = {NULL, 0};

@@ -2,7 +2,7 @@
 /* What a handler reads from the head of a request. */
 #include "http/server.h"
 
-janus_status janus_http_field(const janus_http *http, const char *name, janus_http_text *out_value)
+janus_status jrt_http_do_field(const janus_http *http, const char *name, janus_http_text *out_value)
 {
     if (http == NULL || name == NULL || out_value == NULL) return JANUS_INVALID;
     const char *bytes = http->in + http->at;
@@ -12,8 +12,8 @@ janus_status janus_http_field(const janus_http *http, const char *name, janus_ht
     return JANUS_OK;
 }
 
-janus_status janus_http_field_at(const janus_http *http, size_t index, janus_http_text *out_name,
-                                 janus_http_text *out_value)
+janus_status jrt_http_do_field_at(const janus_http *http, size_t index, janus_http_text *out_name,
+                                  janus_http_text *out_value)
 {
     if (http == NULL || out_name == NULL || out_value == NULL) return JANUS_INVALID;
     if (index >= http->head.field_count) return JANUS_NOT_FOUND;
@@ -23,7 +23,7 @@ janus_status janus_http_field_at(const janus_http *http, size_t index, janus_htt
     return JANUS_OK;
 }
 
-janus_status janus_http_peer(const janus_http *http, janus_address *out)
+janus_status jrt_http_do_peer(const janus_http *http, janus_address *out)
 {
     if (http == NULL) return JANUS_INVALID;
     return janus_io_peer(http->io, out);

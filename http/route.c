@@ -52,44 +52,46 @@ static void list(char out[ALLOW_BYTES], uint32_t methods)
 }
 
 /* Answers for a path whose rows have other methods, or for which there is no row. */
-static int64_t decline(janus_http *http, uint32_t methods)
+static int64_t decline(struct janus_http *http, uint32_t methods)
 {
     bool asks = http->request.method == JANUS_HTTP_METHOD_OPTIONS;
     bool all = http->request.path.bytes == 1 && http->request.path.at[0] == '*';
-    if (asks && all) return janus_http_answer(http, 204, NULL, NULL, 0);
-    if (methods == 0) return janus_http_answer_text(http, 404, "there is nothing here\n");
+    if (asks && all) return jrt_http_do_answer(http, 204, NULL, NULL, 0);
+    if (methods == 0) return jrt_http_do_answer_text(http, 404, "there is nothing here\n");
     char allow[ALLOW_BYTES];
     if ((methods >> JANUS_HTTP_METHOD_GET & 1) != 0) methods |= 1u << JANUS_HTTP_METHOD_HEAD;
     list(allow, methods | 1u << JANUS_HTTP_METHOD_OPTIONS);
-    janus_status status = janus_http_set_field(http, "Allow", allow);
+    janus_status status = jrt_http_do_set_field(http, "Allow", allow);
     if (status != JANUS_OK) return status;
-    if (asks) return janus_http_answer(http, 204, NULL, NULL, 0);
-    return janus_http_answer_text(http, 405, "this path has no such method\n");
+    if (asks) return jrt_http_do_answer(http, 204, NULL, NULL, 0);
+    return jrt_http_do_answer_text(http, 405, "this path has no such method\n");
 }
 
 /* Calls the handler of the first row that fits. `argument`: for a row that has none. */
-static int64_t follow(janus_http *http, const janus_http_route *route, void *argument)
+static int64_t follow(struct janus_http *http, const janus_http_route *route, void *argument)
 {
     uint32_t methods = 0;
     for (; route->pattern != NULL; route++) {
         if (!fits(route->pattern, &http->request)) continue;
         if (serves(route, http->request.method)) {
             http->request.argument = route->argument != NULL ? route->argument : argument;
-            return route->handler(http, &http->request);
+            return route->handler(jrt_http_name(http), &http->request);
         }
         methods |= 1u << route->method;
     }
     return decline(http, methods);
 }
 
-int64_t janus_http_routes(janus_http *http, const janus_http_request *request)
+int64_t janus_http_routes(janus_http *name, const janus_http_request *request)
 {
-    if (http == NULL || request == NULL || request->argument == NULL) return JANUS_INVALID;
-    return follow(http, request->argument, NULL);
+    if (name == NULL || request == NULL || request->argument == NULL) return JANUS_INVALID;
+    if (!jrt_http_is_own(name)) return JANUS_STATE;
+    return follow(jrt_http_block(name), request->argument, NULL);
 }
 
-int64_t jrt_http_follow(janus_http *http, const janus_http_request *request)
+int64_t jrt_http_follow(janus_http *name, const janus_http_request *request)
 {
+    struct janus_http *http = jrt_http_block(name);
     return follow(http, http->server->options.routes, request->argument);
 }
 

@@ -9,6 +9,7 @@
 #include <janusrt/signal.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 enum {
     HEAD_BYTES_MAX = 57344,
@@ -115,6 +116,15 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
     return set_line(server);
 }
 
+static void free_blocks(struct janus_http *block)
+{
+    while (block != NULL) {
+        struct janus_http *next = block->next;
+        jrt_http_block_free(block);
+        block = next;
+    }
+}
+
 /* Frees what the server has, after all of its tasks have ended. */
 static void take_down(struct jrt_http_server *server)
 {
@@ -126,11 +136,12 @@ static void take_down(struct jrt_http_server *server)
             free(c);
         }
     }
-    while (server->blocks != NULL) {
-        struct janus_http *block = server->blocks;
-        server->blocks = block->next;
-        jrt_http_block_free(block);
+    free_blocks(server->blocks);
+    free_blocks(server->haunted);
+    while (server->empty_count > 0) {
+        (void)munmap(server->empty[--server->empty_count], server->block_bytes);
     }
+    free(server->empty);
     jrt_http_log_free(server);
     free(server);
 }
@@ -435,6 +446,8 @@ static janus_status set_room(struct jrt_http_server *server)
         options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
     janus_semaphore_init(&server->room, options->max_connections, JANUS_WAKER_TASKS,
                          "room for connections");
+    server->empty = calloc(options->max_connections, sizeof *server->empty);
+    if (server->empty == NULL) return JANUS_NO_MEMORY;
     set_share(server, max - OWN_TASKS - UINT64_C(2) * options->max_connections);
     return JANUS_OK;
 }
@@ -504,7 +517,8 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
         server->single = &single->connection;
         status = serve_with_helpers(server, io);
     }
-    if (server->blocks != NULL) jrt_http_block_free(server->blocks);
+    free_blocks(server->blocks);
+    free_blocks(server->haunted);
     janus_free(single);
     return status;
 }

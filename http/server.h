@@ -6,6 +6,7 @@
  *     serve.c       the options, the loop that accepts, the graceful stop
  *     connection.c  the task of a connection: cold, warm, and what remains of a request that failed
  *     shake.c       the wire that lies before a connection, as TLS
+ *     name.c        the calls of handlers: they check whose request it is
  *     exchange.c    the child of that task: one request after the other
  *     request.c     what a handler reads from the head
  *     body.c        what a handler reads behind the head
@@ -40,6 +41,7 @@
 #include <janusrt/http.h>
 #include <janusrt/nursery.h>
 #include <janusrt/sync.h>
+#include <janusrt/task.h>
 #include <stdatomic.h>
 
 enum {
@@ -129,6 +131,10 @@ struct jrt_http_server {
     uint32_t              warm_peak; /* of warm_count, since stacks were last given back */
     struct janus_http    *blocks;    /* unused */
     uint32_t              block_count;
+    struct janus_http   **empty; /* blocks without memory: their addresses stay the server's */
+    uint32_t              empty_count;
+    uint32_t              serial;  /* where the serials of the last new block began */
+    struct janus_http    *haunted; /* blocks that tasks of requests that are over use */
 };
 
 /*
@@ -187,6 +193,11 @@ struct jrt_http_rare {
  */
 struct janus_http {
     struct jrt_http_connection *connection;
+    atomic_uint                 tag;    /* of the request that runs; 0: none runs */
+    atomic_uint                 guests; /* other tasks inside of calls */
+    uint32_t                    serial; /* of its requests */
+    _Atomic(janus_task_id)      task;   /* of the request that runs */
+    void                       *origin; /* of janus_http_serve_one: what was allocated */
     struct jrt_http_server     *server;
     janus_io                    io;            /* the connection's */
     janus_wire                 *wire;          /* as well */
@@ -211,6 +222,7 @@ struct janus_http {
     bool                littered; /* the handler has left a defer or a nursery */
     bool                began;    /* the child runs, or ran */
     bool                served;   /* it has asked for bytes once */
+    bool                intruded; /* another task was inside of a call when the handler returned */
     bool                active;   /* a handler was called, and its answer is not settled */
     /* If the write of a child never returns, `writing` stays odd, and nobody knows the rest. */
     janus_status broken; /* why no byte can be sent any more; OK: it can */
@@ -291,6 +303,72 @@ void jrt_http_unwire(struct jrt_http_connection *c);
 bool jrt_http_wire_may(const struct jrt_http_server *server);
 /* Makes sure that the stacks of connections and requests suffice for a wire. */
 janus_status jrt_http_wire_stack(struct jrt_http_server *server, janus_nursery *nursery);
+
+/* request.c, body.c, answer.c, stream.c, static.c: the public calls, for a block. */
+janus_status jrt_http_do_field(const struct janus_http *http, const char *name,
+                               janus_http_text *out_value);
+janus_status jrt_http_do_field_at(const struct janus_http *http, size_t index,
+                                  janus_http_text *out_name, janus_http_text *out_value);
+janus_status jrt_http_do_peer(const struct janus_http *http, janus_address *out);
+janus_status jrt_http_do_read(struct janus_http *http, void *to, size_t max, size_t *out_got);
+janus_status jrt_http_do_read_all(struct janus_http *http, char **out, size_t *out_bytes);
+janus_status jrt_http_do_limit_body(struct janus_http *http, uint64_t max_bytes);
+janus_status jrt_http_do_trailer(const struct janus_http *http, const char *name,
+                                 janus_http_text *out_value);
+janus_status jrt_http_do_set_field(struct janus_http *http, const char *name, const char *value);
+janus_status jrt_http_do_set_trailer(struct janus_http *http, const char *name, const char *value);
+janus_status jrt_http_do_answer(struct janus_http *http, unsigned status, const char *type,
+                                const void *bytes, size_t count);
+janus_status jrt_http_do_answer_text(struct janus_http *http, unsigned status, const char *text);
+janus_status jrt_http_do_begin(struct janus_http *http, unsigned status, const char *type,
+                               uint64_t length);
+janus_status jrt_http_do_write(struct janus_http *http, const void *bytes, size_t count);
+janus_status jrt_http_do_flush(struct janus_http *http);
+janus_status jrt_http_do_event(struct janus_http *http, const char *event, const char *id,
+                               const char *data);
+janus_status jrt_http_do_answer_file(struct janus_http *http, janus_io dir, janus_http_text path);
+
+/*
+ * name.c. A handler knows its request by a name: the address of the block, and a tag in its low
+ * bits. The tag of the next request is another one. So a name that a handler has kept, or given
+ * away, is refused when its request is over. Blocks stay mapped while the server lives.
+ *
+ * Other tasks than the request's own are counted while they are inside of a call. If such a task is
+ * inside when the request ends, the connection ends. Nobody uses the block until the task has left.
+ */
+enum { JRT_HTTP_TAGS = 4096 };
+
+static inline janus_http *jrt_http_name(struct janus_http *http)
+{
+    /* relaxed: of this request. */
+    return (janus_http *)(void *)((char *)http +
+                                  atomic_load_explicit(&http->tag, memory_order_relaxed));
+}
+static inline struct janus_http *jrt_http_block(const janus_http *name)
+{
+    uintptr_t tag = (uintptr_t)name % JRT_HTTP_TAGS;
+    return (struct janus_http *)(void *)((char *)(uintptr_t)name - tag);
+}
+/* Whether the name is that of the running request, and the caller is its own task. */
+static inline bool jrt_http_is_own(const janus_http *name)
+{
+    struct janus_http *http = jrt_http_block(name);
+    uintptr_t          tag = (uintptr_t)name % JRT_HTTP_TAGS;
+    /* relaxed, both: if the caller is the request's own task, it wrote both. */
+    return tag != 0 && atomic_load_explicit(&http->tag, memory_order_relaxed) == tag &&
+           atomic_load_explicit(&http->task, memory_order_relaxed) == janus_task_current_id();
+}
+/* A request begins: it gets a name. */
+static inline void jrt_http_name_begin(struct janus_http *http)
+{
+    unsigned tag = ++http->serial % (JRT_HTTP_TAGS - 1) + 1;
+    /* relaxed: only this task knows the new name, until it gives it to others. */
+    atomic_store_explicit(&http->tag, tag, memory_order_relaxed);
+}
+/* The name is refused from now on. False: another task is inside of a call. */
+bool jrt_http_name_end(struct janus_http *http);
+/* connection.c. Gives the memory of a block back, keeps its place. The caller holds the lock. */
+void jrt_http_block_empty(struct jrt_http_server *server, struct janus_http *http);
 
 /* exchange.c: the child. `argument` is a connection with a block. */
 int64_t jrt_http_exchange(void *argument);

@@ -25,7 +25,7 @@ struct served {
 
 static int64_t say(janus_http *http, unsigned status, const char *text)
 {
-    return janus_http_answer_text(http, status, text);
+    return jrt_http_do_answer_text(http, status, text);
 }
 
 static int64_t say_missing(janus_http *http) { return say(http, 404, "there is no such file\n"); }
@@ -60,7 +60,7 @@ static int64_t redirect(janus_http *http)
                  request->query.at != NULL ? "?" : "", (int)request->query.bytes,
                  request->query.bytes > 0 ? request->query.at : "");
     if (bytes < 0 || (size_t)bytes >= sizeof place) return say_missing(http);
-    janus_status status = janus_http_set_field(http, "Location", place);
+    janus_status status = jrt_http_do_set_field(http, "Location", place);
     return status != JANUS_OK ? status : say(http, 301, "it is a folder\n");
 }
 
@@ -101,7 +101,7 @@ static void describe(struct served *self, const char *name)
 static bool field(const janus_http *http, const char *name, struct jrt_http_text *out)
 {
     janus_http_text value;
-    if (janus_http_field(http, name, &value) != JANUS_OK) return false;
+    if (jrt_http_do_field(http, name, &value) != JANUS_OK) return false;
     *out = jrt_http_private(value);
     return true;
 }
@@ -150,9 +150,9 @@ static unsigned choose_range(const janus_http *http, struct served *self)
 static janus_status set_fields(janus_http *http, const struct served *self, unsigned status)
 {
     char         range[96];
-    janus_status said = janus_http_set_field(http, "Last-Modified", self->modified);
-    if (said == JANUS_OK) said = janus_http_set_field(http, "ETag", self->tag);
-    if (said == JANUS_OK) said = janus_http_set_field(http, "Accept-Ranges", "bytes");
+    janus_status said = jrt_http_do_set_field(http, "Last-Modified", self->modified);
+    if (said == JANUS_OK) said = jrt_http_do_set_field(http, "ETag", self->tag);
+    if (said == JANUS_OK) said = jrt_http_do_set_field(http, "Accept-Ranges", "bytes");
     unsigned long long size = self->info.bytes, first = self->first;
     if (status == 206) {
         (void)snprintf(range, sizeof range, "bytes %llu-%llu/%llu", first, first + self->bytes - 1,
@@ -161,7 +161,7 @@ static janus_status set_fields(janus_http *http, const struct served *self, unsi
         (void)snprintf(range, sizeof range, "bytes */%llu", size);
     }
     bool ranged = status == 206 || status == 416;
-    if (said == JANUS_OK && ranged) said = janus_http_set_field(http, "Content-Range", range);
+    if (said == JANUS_OK && ranged) said = jrt_http_do_set_field(http, "Content-Range", range);
     return said;
 }
 
@@ -174,7 +174,7 @@ static janus_status send_bytes(janus_http *http, const struct served *self)
     while (status == JANUS_OK && at < end) {
         size_t got = 0, want = end - at < PIECE_BYTES ? (size_t)(end - at) : PIECE_BYTES;
         status = janus_file_read_at(self->file, at, piece, want, &got);
-        if (status == JANUS_OK) status = janus_http_write(http, piece, got);
+        if (status == JANUS_OK) status = jrt_http_do_write(http, piece, got);
         at += got;
     }
     janus_free(piece);
@@ -188,16 +188,16 @@ static janus_status serve_file(janus_http *http, struct served *self)
     if (status == 200) status = choose_range(http, self);
     janus_status said = set_fields(http, self, status);
     if (said != JANUS_OK) return said;
-    if (status == 304) return janus_http_answer(http, 304, NULL, NULL, 0);
-    if (status == 412) return janus_http_answer_text(http, 412, "it has changed\n");
-    if (status == 416) return janus_http_answer_text(http, 416, "it has no such part\n");
+    if (status == 304) return jrt_http_do_answer(http, 304, NULL, NULL, 0);
+    if (status == 412) return jrt_http_do_answer_text(http, 412, "it has changed\n");
+    if (status == 416) return jrt_http_do_answer_text(http, 416, "it has no such part\n");
     (void)snprintf(type, sizeof type, "%.*s", (int)self->type.bytes, self->type.at);
-    said = janus_http_begin(http, status, type, self->bytes);
+    said = jrt_http_do_begin(http, status, type, self->bytes);
     if (said != JANUS_OK) return said;
     return http->bodiless ? JANUS_OK : send_bytes(http, self);
 }
 
-janus_status janus_http_answer_file(janus_http *http, janus_io dir, janus_http_text path)
+janus_status jrt_http_do_answer_file(janus_http *http, janus_io dir, janus_http_text path)
 {
     char          name[NAME_BYTES];
     struct served self;
@@ -206,7 +206,7 @@ janus_status janus_http_answer_file(janus_http *http, janus_io dir, janus_http_t
     if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
     janus_http_method method = http->request.method;
     if (method != JANUS_HTTP_METHOD_GET && method != JANUS_HTTP_METHOD_HEAD) {
-        janus_status status = janus_http_set_field(http, "Allow", "GET, HEAD");
+        janus_status status = jrt_http_do_set_field(http, "Allow", "GET, HEAD");
         return status != JANUS_OK ? status : (janus_status)say(http, 405, "files are only read\n");
     }
     if (!find_name(path, name)) return (janus_status)say_missing(http);

@@ -21,14 +21,14 @@ static janus_status add_line(struct janus_http *http, const char *name, const ch
     return status;
 }
 
-janus_status janus_http_set_field(janus_http *http, const char *name, const char *value)
+janus_status jrt_http_do_set_field(janus_http *http, const char *name, const char *value)
 {
     if (http == NULL) return JANUS_INVALID;
     if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
     return add_line(http, name, value);
 }
 
-janus_status janus_http_set_trailer(janus_http *http, const char *name, const char *value)
+janus_status jrt_http_do_set_trailer(janus_http *http, const char *name, const char *value)
 {
     static const char *const refused[] = {"host",          "content-type",  "content-encoding",
                                           "content-range", "authorization", "set-cookie",
@@ -43,7 +43,7 @@ janus_status janus_http_set_trailer(janus_http *http, const char *name, const ch
     return add_line(http, name, value);
 }
 
-janus_status janus_http_begin(janus_http *http, unsigned status, const char *type, uint64_t length)
+janus_status jrt_http_do_begin(janus_http *http, unsigned status, const char *type, uint64_t length)
 {
     if (http == NULL || status < 200 || status > 599) return JANUS_INVALID;
     if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
@@ -54,7 +54,7 @@ janus_status janus_http_begin(janus_http *http, unsigned status, const char *typ
     return said;
 }
 
-janus_status janus_http_write(janus_http *http, const void *bytes, size_t count)
+janus_status jrt_http_do_write(janus_http *http, const void *bytes, size_t count)
 {
     if (http == NULL || (bytes == NULL && count > 0)) return JANUS_INVALID;
     if (http->stage != JRT_HTTP_STAGE_STREAM) return JANUS_STATE;
@@ -86,7 +86,7 @@ janus_status janus_http_write(janus_http *http, const void *bytes, size_t count)
     return JANUS_OK;
 }
 
-janus_status janus_http_flush(janus_http *http)
+janus_status jrt_http_do_flush(janus_http *http)
 {
     if (http == NULL) return JANUS_INVALID;
     if (http->stage == JRT_HTTP_STAGE_NONE) return JANUS_STATE;
@@ -124,7 +124,8 @@ static size_t event_bytes(const char *event, const char *id, const char *data)
     return bytes;
 }
 
-janus_status janus_http_event(janus_http *http, const char *event, const char *id, const char *data)
+janus_status jrt_http_do_event(janus_http *http, const char *event, const char *id,
+                               const char *data)
 {
     if (http == NULL || data == NULL) return JANUS_INVALID;
     if ((event != NULL && event[strcspn(event, "\r\n")] != '\0') ||
@@ -133,9 +134,9 @@ janus_status janus_http_event(janus_http *http, const char *event, const char *i
     }
     janus_status status = JANUS_OK;
     if (http->stage == JRT_HTTP_STAGE_NONE) {
-        status = janus_http_set_field(http, "Cache-Control", "no-store");
+        status = jrt_http_do_set_field(http, "Cache-Control", "no-store");
         if (status == JANUS_OK)
-            status = janus_http_begin(http, 200, "text/event-stream", JANUS_HTTP_UNKNOWN);
+            status = jrt_http_do_begin(http, 200, "text/event-stream", JANUS_HTTP_UNKNOWN);
     }
     if (status != JANUS_OK) return status;
     size_t bytes = event_bytes(event, id, data);
@@ -151,8 +152,8 @@ janus_status janus_http_event(janus_http *http, const char *event, const char *i
         at = put_line(at, "data", line, line_bytes);
     }
     *at++ = '\n';
-    status = janus_http_write(http, text, (size_t)(at - text));
-    if (status == JANUS_OK) status = janus_http_flush(http);
+    status = jrt_http_do_write(http, text, (size_t)(at - text));
+    if (status == JANUS_OK) status = jrt_http_do_flush(http);
     janus_free(text);
     return status;
 }

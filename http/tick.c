@@ -132,7 +132,7 @@ static bool tidy_up(struct jrt_http_server *server, uint32_t warmed)
         struct janus_http *block = server->blocks;
         server->blocks = block->next;
         server->block_count--;
-        jrt_http_block_free(block);
+        jrt_http_block_empty(server, block);
     }
     if (over > JRT_HTTP_STACKS_KEPT && warmed <= over / 4) {
         server->warm_peak -= over;

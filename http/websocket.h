@@ -59,6 +59,10 @@ struct janus_websocket {
 janus_status jrt_websocket_options(const janus_websocket_options *given,
                                    janus_websocket_options       *out);
 
+/* handshake.c. As janus_websocket_accept, for a block. */
+janus_status jrt_websocket_accept(struct janus_http *http, const janus_websocket_options *given,
+                                  janus_websocket **out);
+
 /* websocket.c. Makes a socket, with bytes that have come behind the handshake. */
 janus_status jrt_websocket_make(const janus_websocket_options *options, janus_io io,
                                 janus_wire *wire, bool server, const char *bytes, size_t count,

@@ -33,6 +33,8 @@
  * it off, and the client learns that the answer is incomplete.
  *
  * Only one task at a time uses a janus_http: the handler's own, or a child that the handler awaits.
+ * When the handler has returned, every call with its janus_http returns STATE, until the server
+ * ends. If another task is inside of such a call at that moment, the connection is closed.
  */
 #ifndef JANUSRT_HTTP_H
 #define JANUSRT_HTTP_H

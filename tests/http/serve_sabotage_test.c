@@ -3,6 +3,7 @@
 #include "talk.h"
 
 #include <janusrt/memory.h>
+#include <janusrt/websocket.h>
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define LAST(path) "GET " path " HTTP/1.0\r\n\r\n"
@@ -125,4 +126,151 @@ TEST("two handlers that flood leave tasks to the others")
                             .client = ask_beside_flood,
                             .max_tasks = 100,
                             .options = JANUS_HTTP_OPTIONS(.grace_ns = 1)});
+}
+
+static janus_http *_Atomic kept;
+static atomic_int begun, go;
+
+static int64_t answer_child(void *argument)
+{
+    return janus_http_answer(argument, 200, NULL, "set", 3);
+}
+
+/* "/keep" shows its name to others. "/wait" waits for `go`. "/child" answers from a child. */
+static int64_t show_name(janus_http *http, const janus_http_request *request)
+{
+    janus_status status = JANUS_OK;
+    if (talk_is(request->path, "/keep")) atomic_store(&kept, http);
+    if (talk_is(request->path, "/wait")) {
+        atomic_store(&begun, 1);
+        if (!rig_wait(&go)) return -100;
+    }
+    if (!talk_is(request->path, "/child")) return janus_http_answer(http, 200, NULL, "set", 3);
+    JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, answer_child, http), JANUS_OK); }
+    return status;
+}
+
+/* Every call with the name of a request that is over. */
+static void use_kept(void)
+{
+    janus_http      *http = atomic_load(&kept);
+    janus_http_text  text, name;
+    janus_address    peer;
+    char             byte, *all;
+    size_t           bytes;
+    janus_websocket *socket;
+    CHECK_EQ(janus_http_answer(http, 200, NULL, "bad", 3), JANUS_STATE);
+    CHECK_EQ(janus_http_answer_text(http, 200, "bad"), JANUS_STATE);
+    CHECK_EQ(janus_http_begin(http, 200, NULL, 3), JANUS_STATE);
+    CHECK_EQ(janus_http_write(http, "bad", 3), JANUS_STATE);
+    CHECK_EQ(janus_http_flush(http), JANUS_STATE);
+    CHECK_EQ(janus_http_event(http, NULL, NULL, "bad"), JANUS_STATE);
+    CHECK_EQ(janus_http_set_field(http, "Bad", "bad"), JANUS_STATE);
+    CHECK_EQ(janus_http_set_trailer(http, "Bad", "bad"), JANUS_STATE);
+    CHECK_EQ(janus_http_limit_body(http, 1), JANUS_STATE);
+    CHECK_EQ(janus_http_read(http, &byte, 1, &bytes), JANUS_STATE);
+    CHECK_EQ(janus_http_read_all(http, &all, &bytes), JANUS_STATE);
+    CHECK_EQ(janus_http_field(http, "Host", &text), JANUS_STATE);
+    CHECK_EQ(janus_http_field_at(http, 0, &name, &text), JANUS_STATE);
+    CHECK_EQ(janus_http_trailer(http, "Bad", &text), JANUS_STATE);
+    CHECK_EQ(janus_http_peer(http, &peer), JANUS_STATE);
+    CHECK_EQ(janus_http_answer_file(http, (janus_io){{0, 0}}, (janus_http_text){"/", 1}),
+             JANUS_STATE);
+    CHECK_EQ(janus_http_routes(http, &(janus_http_request){.argument = &text}), JANUS_STATE);
+    CHECK_EQ(janus_websocket_accept(http, NULL, &socket), JANUS_STATE);
+}
+
+static void use_name_late(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    talk_put(io, GET("/keep"));
+    CHECK_STR(talk_until(talk, io, "set"), OK_SET);
+    use_kept(); /* the block waits for the next request */
+    for (int round = 0; round < 2; round++) {
+        atomic_store(&begun, 0);
+        atomic_store(&go, 0);
+        talk_put(io, GET("/wait"));
+        CHECK(rig_wait(&begun));
+        use_kept(); /* another request uses the block, then another connection does */
+        atomic_store(&go, 1);
+        CHECK_STR(talk_until(talk, io, "set"), OK_SET);
+        CHECK_EQ(janus_io_close(io), JANUS_OK);
+        if (round == 0) io = talk_open(talk);
+    }
+    CHECK(strstr(talk_ask(talk, GET("/child") LAST("/child")), "set") != NULL);
+}
+
+TEST("the name of a request that is over is refused by every call")
+{
+    talk_run(&(struct talk){.handler = show_name, .client = use_name_late});
+}
+
+static void name_after_a_crowd(struct talk *talk)
+{
+    enum { CROWD = 100 };
+    janus_io crowd[CROWD];
+    for (int i = 0; i < CROWD; i++) {
+        crowd[i] = talk_open(talk);
+        talk_put(crowd[i], GET("/keep"));
+        CHECK_STR(talk_until(talk, crowd[i], "set"), OK_SET);
+    }
+    for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_io_close(crowd[i]), JANUS_OK);
+    for (int i = 0; i < 5; i++) { /* the server gives the memory of blocks back */
+        CHECK_EQ(janus_sleep(2 * JANUS_SECONDS), JANUS_OK);
+        use_kept();
+    }
+    CHECK(strstr(talk_ask(talk, LAST("/")), "set") != NULL);
+}
+
+TEST("the name of a request whose memory is gone is refused")
+{
+    talk_run(&(struct talk){.handler = show_name, .client = name_after_a_crowd, .seed = 7});
+}
+
+/* Begins an answer, shows its name, and returns when another task is inside of a write. */
+static int64_t invite(janus_http *http, const janus_http_request *request)
+{
+    if (!talk_is(request->path, "/invite")) return janus_http_answer(http, 200, NULL, "set", 3);
+    CHECK_EQ(janus_http_begin(http, 200, NULL, JANUS_HTTP_UNKNOWN), JANUS_OK);
+    atomic_store(&kept, http);
+    if (!rig_wait(&begun)) return -100;
+    return janus_sleep(JANUS_SECONDS);
+}
+
+static int64_t write_as_guest(void *argument)
+{
+    static char  bytes[65536];
+    janus_status status = JANUS_OK;
+    CHECK(argument != NULL);
+    atomic_store(&begun, 1);
+    while (status == JANUS_OK) status = janus_http_write(argument, bytes, sizeof bytes);
+    CHECK(status != JANUS_STATE && status != JANUS_DEADLINE); /* it was inside */
+    atomic_store(&go, 1);
+    return 0;
+}
+
+static void be_guest(struct talk *talk)
+{
+    janus_status status;
+    janus_io     io = talk_open(talk);
+    atomic_store(&kept, NULL);
+    atomic_store(&begun, 0);
+    atomic_store(&go, 0);
+    talk_put(io, GET("/invite"));
+    while (atomic_load(&kept) == NULL) CHECK_EQ(janus_yield(), JANUS_OK);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, write_as_guest, atomic_load(&kept)), JANUS_OK);
+        /* Nobody reads. The end of the request ends the write. */
+        while (atomic_load(&go) == 0) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+        use_kept();
+        for (int i = 0; i < 10; i++) CHECK(strstr(talk_ask(talk, LAST("/")), "set") != NULL);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("another task inside of a write when the handler returns ends the connection alone")
+{
+    talk_run(&(struct talk){.handler = invite, .client = be_guest, .seed = 7});
 }
