@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""The targets of the works with servers of HTTP, and whether a run holds them."""
+"""The targets of the works with servers of HTTP, and whether a run holds them.
 
-from bench_results import OURS, judged
+    bench_targets.py RESULTS.json
+
+prints the medians of a run as tables for docs/PERFORMANCE.md, and below them the verdicts.
+"""
+
+import json
+import pathlib
+import sys
+
+from bench_results import OURS, TOGETHER, crew, judged, named, number_text
 
 # A target: the work, the metric, the system that it is measured of, the most that we allow.
 # "ours" is the CPU time of our server against that of the system in whose row it stands.
@@ -33,3 +42,34 @@ def verdicts(results):
             lines.append(f"target: {metric}{of}: {value:.4g} of at most {most:g} "
                          f"{result['unit']}: {verdict}")
     return lines
+
+
+def pivot(results, work, workers, measure, unit):
+    """A table of medians in Markdown: a line for each situation, a column for each system."""
+    cells, systems = {}, {}
+    for r in results:
+        situation, _, told = r["metric"].rpartition(": ")
+        if (r["work"], r["workers"], told, r["unit"]) != (work, workers, measure, unit):
+            continue
+        cells.setdefault(situation, {})[named(r)] = number_text(r["median"])
+        systems.setdefault(named(r), r["system"])
+    columns = sorted(systems, key=lambda name: (systems[name] != OURS, name))
+    lines = [f"| {work}, {crew(workers)}: {measure}, {unit} | {' | '.join(columns)} |",
+             f"|---{'|---:' * len(columns)}|"]
+    return lines + [f"| {situation} | {' | '.join(row.get(c, '') for c in columns)} |"
+                    for situation, row in cells.items()]
+
+
+def main(path):
+    results = [r for r in json.loads(pathlib.Path(path).read_text()) if r["work"] in TOGETHER]
+    wanted = dict.fromkeys((r["work"], r["workers"], r["metric"].rpartition(": ")[2], r["unit"])
+                           for r in results)
+    for key in wanted:
+        print("\n".join(pivot(results, *key)), end="\n\n")
+    print("\n".join(verdicts(results)))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: tools/bench_targets.py RESULTS.json")
+    main(sys.argv[1])

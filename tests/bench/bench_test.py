@@ -175,6 +175,14 @@ class Targets(Race):
                 "target: hello, 64 connections: ours, nginx: 0.76 of at most 0.75 x its CPU: "
                 "MISSED"])
 
+    def test_a_table_has_a_line_for_each_situation_and_our_column_first(self):
+        results = [self.told("1: CPU", "Go", "x raw epoll", 3.0),
+                   self.told("1: CPU", "janusrt", "x raw epoll", 1.25),
+                   self.told("64: CPU", "Go", "x raw epoll", 4.0)]
+        self.assertEqual(bench_targets.pivot(results, "http", 1, "CPU", "x raw epoll"), [
+            "| http, 1 worker: CPU, x raw epoll | janusrt 1 | Go 1 |", "|---|---:|---:|",
+            "| 1 | 1.25 | 3 |", "| 64 |  | 4 |"])
+
     def test_a_target_holds_for_one_worker_and_for_the_system_that_it_names(self):
         self.assertEqual(bench_targets.verdicts([
             self.told("hello, 64 connections: CPU", "janusrt", "x raw epoll", 2, workers=2),
