@@ -89,7 +89,7 @@ static struct rest take_rest(void)
     }
     rest.descriptors = count_descriptors();
     rest.memory = process_footprint(&server);
-    rest.tasks = talk_tasks(&talks[0]);
+    rest.tasks = talk_ask(&talks[0], "/tasks");
     return rest;
 }
 

@@ -8,22 +8,27 @@
  *     /events       ten events                 /stream     chunks, 64 KiB together
  *     /leak         leaves memory and a handle behind
  *     /fail         fails                      /loop       computes until its budget is used up
- *     /tasks        how many tasks there are
+ *     /tasks        how many lines a dump of all tasks has
+ *     /tls          the port of the same server over TLS, or 0
  */
 #include "../net/protocol.h"
 
 #include <janusrt/file.h>
 #include <janusrt/http.h>
 #include <janusrt/janus.h>
+#if SOAK_TLS
+#include <janusrt/tls.h>
+#endif
 #include <janusrt/websocket.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { EVENTS = 10, PART = 4096, PARTS = 16, LEAK_BYTES = 5000 };
+enum { EVENTS = 10, PART = 4096, PARTS = 16, LEAK_BYTES = 5000, CONNECTIONS = 1000 };
 
 static const char      *path;
 static struct net_order order;
 static janus_io         folder;
+static unsigned         tls_port;
 static janus_scheduler *scheduler; /* a handler may not ask for it */
 
 static inline void need(janus_status status)
@@ -134,6 +139,14 @@ static int64_t tasks(janus_http *http, const janus_http_request *request)
     return janus_http_answer_text(http, 200, bytes);
 }
 
+static int64_t tell_tls(janus_http *http, const janus_http_request *request)
+{
+    char text[32];
+    (void)request;
+    snprintf(text, sizeof text, "%u", tls_port);
+    return janus_http_answer_text(http, 200, text);
+}
+
 static const janus_http_route routes[] = {
     {JANUS_HTTP_METHOD_GET, "/hello", hello, NULL},
     {JANUS_HTTP_METHOD_POST, "/upload", upload, NULL},
@@ -145,25 +158,64 @@ static const janus_http_route routes[] = {
     {JANUS_HTTP_METHOD_GET, "/fail", fail, NULL},
     {JANUS_HTTP_METHOD_GET, "/loop", loop, NULL},
     {JANUS_HTTP_METHOD_GET, "/tasks", tasks, NULL},
+    {JANUS_HTTP_METHOD_GET, "/tls", tell_tls, NULL},
     {0, NULL, NULL, NULL},
 };
 
+static janus_io listen_here(janus_address *at)
+{
+    janus_io listener;
+    need(janus_address_parse("127.0.0.1:0", at));
+    need(janus_listen(at, JANUS_LISTEN_OPTIONS(.backlog = NET_BACKLOG), &listener));
+    need(janus_io_local(listener, at));
+    return listener;
+}
+
+#if SOAK_TLS
+static janus_io tls_listener;
+
+static int64_t serve_tls(void *argument)
+{
+    const janus_tls_certificate own = {.chain_path = SOAK_TLS_FOLDER "/cert.pem",
+                                       .key_path = SOAK_TLS_FOLDER "/key.pem"};
+    janus_tls_server           *tls;
+    need(janus_tls_server_create(&own, 1, NULL, &tls, NULL));
+    need(janus_http_serve(tls_listener, NULL, argument,
+                          JANUS_HTTP_OPTIONS(.routes = routes, .max_connections = CONNECTIONS,
+                                             .wire = janus_tls_server_wire(tls))));
+    janus_tls_server_destroy(tls);
+    return 0;
+}
+
+static void start_tls(janus_nursery *nursery)
+{
+    janus_address at;
+    tls_listener = listen_here(&at);
+    tls_port = at.port;
+    need(janus_spawn(nursery, serve_tls, NULL));
+}
+#else
+static void start_tls(janus_nursery *nursery) { (void)nursery; }
+#endif
+
 static int64_t serve(void *argument)
 {
-    const janus_budget budget = JANUS_BUDGET(.ops = 200000, .memory = 1 << 20, .syscalls = 20000,
-                                             .channel_ops = 10000, .spawn_count = 10);
+    const janus_budget budget = JANUS_BUDGET(.ops = 200000, .memory = 1 << 20, .spawn_count = 10,
+                                             .channel_ops = 10000, .syscalls = 20000);
     janus_address      at;
-    janus_io           listener;
+    janus_status       status;
     scheduler = janus_scheduler_current();
     need(janus_dir_open(path, JANUS_RIGHT_FILE_READ, NULL, &folder));
-    need(janus_address_parse("127.0.0.1:0", &at));
-    need(janus_listen(&at, JANUS_LISTEN_OPTIONS(.backlog = NET_BACKLOG), &listener));
-    need(janus_io_local(listener, &at));
-    net_announce(at.port, "janusrt", JANUS_VERSION_STRING);
-    need(janus_http_serve(
-        listener, NULL, argument,
-        JANUS_HTTP_OPTIONS(.routes = routes, .max_connections = 1000, .request_budget = &budget)));
-    return 0;
+    JANUS_NURSERY(n, status)
+    {
+        start_tls(n);
+        janus_io listener = listen_here(&at);
+        net_announce(at.port, "janusrt", JANUS_VERSION_STRING);
+        need(janus_http_serve(listener, NULL, argument,
+                              JANUS_HTTP_OPTIONS(.routes = routes, .max_connections = CONNECTIONS,
+                                                 .request_budget = &budget)));
+    }
+    return status;
 }
 
 int main(int argc, char **argv)
@@ -171,8 +223,8 @@ int main(int argc, char **argv)
     order = net_order_read(argc, argv);
     path = getenv("SOAK_FOLDER");
     need(path == NULL ? JANUS_INVALID : JANUS_OK);
-    need(janus_run(
-        JANUS_SCHEDULER_OPTIONS(.worker_count = order.workers, .max_tasks = JANUS_HTTP_TASKS(1000)),
-        serve, NULL, NULL));
+    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = order.workers,
+                                           .max_tasks = 2 * JANUS_HTTP_TASKS(CONNECTIONS)),
+                   serve, NULL, NULL));
     return 0;
 }

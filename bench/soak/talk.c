@@ -25,7 +25,7 @@ enum {
 static _Thread_local char        buffer[BUFFER + 1];
 static _Thread_local const char *act_name = "";
 
-static uint64_t chance(struct talk *talk, uint64_t below)
+uint64_t talk_chance(struct talk *talk, uint64_t below)
 {
     talk->random ^= talk->random << 13;
     talk->random ^= talk->random >> 7;
@@ -33,10 +33,10 @@ static uint64_t chance(struct talk *talk, uint64_t below)
     return (talk->random * UINT64_C(2685821657736338717) >> 33) % below;
 }
 
-static int connect_new(struct talk *talk)
+int talk_connect(struct talk *talk, uint16_t port)
 {
     struct timeval patience = {.tv_sec = PATIENCE_S};
-    int            fd = load_connect(talk->port, (unsigned)chance(talk, 200));
+    int            fd = load_connect(port, (unsigned)talk_chance(talk, 200));
     net_need(fd >= 0, "connect");
     net_need(fcntl(fd, F_SETFL, 0) == 0, "fcntl");
     setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
@@ -52,8 +52,7 @@ static void put(int fd, const char *bytes, size_t count)
 
 static void put_text(int fd, const char *text) { put(fd, text, strlen(text)); }
 
-/* Ends a connection, by a reset or not. */
-static void drop(struct talk *talk, int fd, bool resets)
+void talk_drop(struct talk *talk, int fd, bool resets)
 {
     struct linger at_once = {.l_onoff = 1};
     if (resets) setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
@@ -111,13 +110,13 @@ static void need_status(int status, int wanted, const char *what)
 static void act_hello(struct talk *talk)
 {
     static const char request[] = GET("/hello");
-    uint64_t          which = chance(talk, TALK_KEPT);
+    uint64_t          which = talk_chance(talk, TALK_KEPT);
     int              *fd = &talk->kept[which];
-    unsigned          count = 1 + (unsigned)chance(talk, BATCH);
+    unsigned          count = 1 + (unsigned)talk_chance(talk, BATCH);
     char              batch[BATCH * sizeof request], *body;
     size_t            have = 0, used = 0, bytes, all = 0;
     if (*fd < 0) {
-        *fd = connect_new(talk);
+        *fd = talk_connect(talk, talk->port);
         talk->asked[which] = 0;
     }
     for (unsigned i = 0; i < count; i++) {
@@ -132,27 +131,27 @@ static void act_hello(struct talk *talk)
     }
     talk->requests += count;
     talk->asked[which] += count;
-    if (chance(talk, 40) != 0 && talk->asked[which] <= REQUESTS_MAX - BATCH) return;
-    drop(talk, *fd, chance(talk, 2) == 0);
+    if (talk_chance(talk, 40) != 0 && talk->asked[which] <= REQUESTS_MAX - BATCH) return;
+    talk_drop(talk, *fd, talk_chance(talk, 2) == 0);
     *fd = -1;
 }
 
 static void act_upload(struct talk *talk)
 {
     char   head[256], *body;
-    size_t left = chance(talk, UPLOAD_MAX), all = left, bytes;
-    int    fd = connect_new(talk);
+    size_t left = talk_chance(talk, UPLOAD_MAX), all = left, bytes;
+    int    fd = talk_connect(talk, talk->port);
     put_text(fd, "POST /upload HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n");
     memset(buffer, 'u', UPLOAD_MAX);
     while (left > 0) {
-        size_t part = 1 + chance(talk, left);
+        size_t part = 1 + talk_chance(talk, left);
         snprintf(head, sizeof head, "%zx\r\n", part);
         put_text(fd, head);
         put(fd, buffer, part);
         put_text(fd, "\r\n");
         left -= part;
-        if (left > 0 && chance(talk, 20) == 0) { /* breaks off */
-            drop(talk, fd, chance(talk, 2) == 0);
+        if (left > 0 && talk_chance(talk, 20) == 0) { /* breaks off */
+            talk_drop(talk, fd, talk_chance(talk, 2) == 0);
             return;
         }
     }
@@ -160,21 +159,21 @@ static void act_upload(struct talk *talk)
     need_status(one_answer(fd, &body, &bytes), 200, "/upload");
     net_need(strtoul(body, NULL, 10) == all, "the length of the upload");
     talk->requests++;
-    drop(talk, fd, false);
+    talk_drop(talk, fd, false);
 }
 
 /* Asks for a stream, and reads some of it, or all. */
 static void read_some(struct talk *talk, const char *request, const char *end)
 {
-    int    fd = connect_new(talk);
-    size_t have = 0, stop = chance(talk, 4) == 0 ? chance(talk, 60000) : BUFFER;
+    int    fd = talk_connect(talk, talk->port);
+    size_t have = 0, stop = talk_chance(talk, 4) == 0 ? talk_chance(talk, 60000) : BUFFER;
     put_text(fd, request);
     while (have < stop &&
            (have < 5 || memcmp(buffer + have - strlen(end), end, strlen(end)) != 0)) {
         have = fill(fd, have, have + 1);
     }
     talk->requests++;
-    drop(talk, fd, chance(talk, 4) == 0);
+    talk_drop(talk, fd, talk_chance(talk, 4) == 0);
 }
 
 static void act_events(struct talk *talk) { read_some(talk, GET("/events"), "\r\n0\r\n\r\n"); }
@@ -184,10 +183,10 @@ static void act_stream(struct talk *talk) { read_some(talk, GET("/stream"), "\r\
 static void act_file(struct talk *talk)
 {
     char  *body;
-    size_t bytes, have = 0, stop = chance(talk, 50000);
-    int    fd = connect_new(talk);
+    size_t bytes, have = 0, stop = talk_chance(talk, 50000);
+    int    fd = talk_connect(talk, talk->port);
     talk->requests++;
-    switch (chance(talk, 3)) {
+    switch (talk_chance(talk, 3)) {
     case 0:
         put_text(fd, GET("/file/a.bin"));
         need_status(one_answer(fd, &body, &bytes), 200, "/file/a.bin");
@@ -202,7 +201,7 @@ static void act_file(struct talk *talk)
         put_text(fd, GET("/file/a.bin"));
         while (have < stop) have = fill(fd, have, have + 1);
     }
-    drop(talk, fd, chance(talk, 4) == 0);
+    talk_drop(talk, fd, talk_chance(talk, 4) == 0);
 }
 
 static void send_frame(int fd, int opcode, size_t bytes)
@@ -220,23 +219,23 @@ static void send_frame(int fd, int opcode, size_t bytes)
 
 static void act_websocket(struct talk *talk)
 {
-    int      fd = connect_new(talk);
+    int      fd = talk_connect(talk, talk->port);
     char    *body;
     size_t   bytes;
-    unsigned count = 1 + (unsigned)chance(talk, 10);
+    unsigned count = 1 + (unsigned)talk_chance(talk, 10);
     put_text(fd,
              "GET /echo HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n"
              "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     need_status(one_answer(fd, &body, &bytes), 101, "/echo");
     for (unsigned i = 0; i < count; i++) {
-        size_t length = chance(talk, MESSAGE_MAX);
+        size_t length = talk_chance(talk, MESSAGE_MAX);
         send_frame(fd, 2, length);
-        if (chance(talk, 30) == 0) break;
+        if (talk_chance(talk, 30) == 0) break;
         (void)fill(fd, 0, length + (length < 126 ? 2 : 4));
         talk->requests++;
     }
-    if (chance(talk, 2) == 0) send_frame(fd, 8, 0);
-    drop(talk, fd, chance(talk, 4) == 0);
+    if (talk_chance(talk, 2) == 0) send_frame(fd, 8, 0);
+    talk_drop(talk, fd, talk_chance(talk, 4) == 0);
 }
 
 /* A head or a body that ends too early. */
@@ -244,37 +243,45 @@ static void act_part(struct talk *talk)
 {
     static const char request[] =
         "POST /upload HTTP/1.1\r\n" HOST "Content-Length: 1000\r\n\r\nnot yet";
-    int fd = connect_new(talk);
-    put(fd, request, 1 + chance(talk, sizeof request - 2));
+    int fd = talk_connect(talk, talk->port);
+    put(fd, request, 1 + talk_chance(talk, sizeof request - 2));
     talk->requests++;
-    drop(talk, fd, chance(talk, 2) == 0);
+    talk_drop(talk, fd, talk_chance(talk, 2) == 0);
 }
 
 static void act_nonsense(struct talk *talk)
 {
     char  *body;
     size_t bytes;
-    int    fd = connect_new(talk);
+    int    fd = talk_connect(talk, talk->port);
     put_text(fd, "GET /hello HTTP/1.1\r\nHost : x\r\nContent-Length: 1, 2\r\n\r\n");
     need_status(one_answer(fd, &body, &bytes), 400, "nonsense");
     talk->requests++;
-    drop(talk, fd, false);
+    talk_drop(talk, fd, false);
 }
 
 static void ask(struct talk *talk, const char *request, int wanted)
 {
     char  *body;
     size_t bytes;
-    int    fd = connect_new(talk);
+    int    fd = talk_connect(talk, talk->port);
     put_text(fd, request);
     need_status(one_answer(fd, &body, &bytes), wanted, request);
     talk->requests++;
-    drop(talk, fd, false);
+    talk_drop(talk, fd, false);
 }
 
 static void act_leak(struct talk *talk) { ask(talk, GET("/leak"), 200); }
 static void act_fail(struct talk *talk) { ask(talk, GET("/fail"), 500); }
 static void act_loop(struct talk *talk) { ask(talk, GET("/loop"), 500); }
+static void act_tls(struct talk *talk)
+{
+#if SOAK_TLS
+    if (talk->tls_port != 0) talk_tls(talk);
+#else
+    (void)talk;
+#endif
+}
 static void act_nowhere(struct talk *talk) { ask(talk, GET("/nowhere"), 404); }
 
 /* How often an act comes, of 1000. */
@@ -284,15 +291,16 @@ static const struct {
     void     (*run)(struct talk *talk);
 } acts[] = {{760, act_hello}, {50, act_upload},    {30, act_events}, {30, act_stream},
             {40, act_file},   {30, act_websocket}, {20, act_part},   {10, act_nonsense},
-            {10, act_leak},   {8, act_fail},       {2, act_loop},    {10, act_nowhere}};
+            {10, act_leak},   {8, act_fail},       {2, act_loop},    {5, act_nowhere},
+            {5, act_tls}};
 
 const char *const talk_names[] = {"hello",     "upload", "events",   "stream", "file",
                                   "WebSocket", "part",   "nonsense", "leak",   "fail",
-                                  "loop",      "404",    NULL};
+                                  "loop",      "404",    "TLS",      NULL};
 
 void talk_act(struct talk *talk)
 {
-    unsigned drawn = (unsigned)chance(talk, ALL);
+    unsigned drawn = (unsigned)talk_chance(talk, ALL);
     size_t   i = 0;
     while (drawn >= acts[i].share) drawn -= acts[i++].share;
     act_name = talk_names[i];
@@ -306,6 +314,7 @@ void talk_open(struct talk *talk, uint16_t port, uint64_t seed)
     talk->port = port;
     talk->random = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15);
     for (int i = 0; i < TALK_KEPT; i++) talk->kept[i] = -1;
+    talk->tls_port = (uint16_t)talk_ask(talk, "/tls");
 }
 
 void talk_close(struct talk *talk)
@@ -316,13 +325,14 @@ void talk_close(struct talk *talk)
     }
 }
 
-long talk_tasks(struct talk *talk)
+long talk_ask(struct talk *talk, const char *path)
 {
-    char  *body;
+    char   request[256], *body;
     size_t bytes;
-    int    fd = connect_new(talk);
-    put_text(fd, GET("/tasks"));
-    need_status(one_answer(fd, &body, &bytes), 200, "/tasks");
+    int    fd = talk_connect(talk, talk->port);
+    snprintf(request, sizeof request, "GET %s HTTP/1.1\r\n" HOST "\r\n", path);
+    put_text(fd, request);
+    need_status(one_answer(fd, &body, &bytes), 200, path);
     close(fd);
     return strtol(body, NULL, 10);
 }

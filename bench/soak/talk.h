@@ -9,12 +9,13 @@
 #ifndef JANUSRT_BENCH_SOAK_TALK_H
 #define JANUSRT_BENCH_SOAK_TALK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { TALK_KEPT = 8, TALK_FILE_BYTES = 100000 };
 
 struct talk {
-    uint16_t port;
+    uint16_t port, tls_port; /* 0: without TLS */
     uint64_t random;
     uint64_t requests, connections, resets; /* so far */
     uint64_t acts[16];                      /* of each kind */
@@ -29,7 +30,16 @@ void talk_close(struct talk *talk); /* its connections */
 /* Names of the acts, NULL behind the last. */
 extern const char *const talk_names[];
 
-/* Asks the server how many tasks it has. */
-long talk_tasks(struct talk *talk);
+/* Asks the server for a number: "/tasks", "/tls". */
+long talk_ask(struct talk *talk, const char *path);
+
+/* For acts: a number below `below` by chance; a new connection; its end, by a reset or not. */
+uint64_t talk_chance(struct talk *talk, uint64_t below);
+int      talk_connect(struct talk *talk, uint16_t port);
+void     talk_drop(struct talk *talk, int fd, bool resets);
+
+#if SOAK_TLS
+void talk_tls(struct talk *talk);
+#endif
 
 #endif
