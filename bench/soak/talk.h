@@ -33,10 +33,10 @@ extern const char *const talk_names[];
 /* Asks the server for a number: "/tasks", "/tls". */
 long talk_ask(struct talk *talk, const char *path);
 
-/* For acts: a number below `below` by chance; a new connection; its end, by a reset or not. */
-uint64_t talk_chance(struct talk *talk, uint64_t below);
+/* Parts of acts. */
+uint64_t talk_chance(struct talk *talk, uint64_t below); /* a number below this */
 int      talk_connect(struct talk *talk, uint16_t port);
-void     talk_drop(struct talk *talk, int fd, bool resets);
+void     talk_drop(struct talk *talk, int fd, bool resets); /* ends a connection */
 
 #if SOAK_TLS
 void talk_tls(struct talk *talk);
