@@ -45,8 +45,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The stack of a task that speaks TLS has at least this size. */
-#define JANUS_TLS_STACK_BYTES ((size_t)64 * 1024)
+/* The stack of a task that speaks TLS has at least this size. OpenSSL 3.0 needs 8 KiB of it. */
+#define JANUS_TLS_STACK_BYTES ((size_t)32 * 1024)
 
 /* The most certificates of a server. */
 #define JANUS_TLS_CERTIFICATES_MAX 64
