@@ -66,6 +66,15 @@ static int64_t open_wire(void *argument)
     return wire->maker->open(wire, &why);
 }
 
+static janus_status start(struct jrt_http_connection *c, janus_nursery *nursery, size_t stack_bytes)
+{
+    return janus_spawn_with(nursery, open_wire, c,
+                            JANUS_SPAWN_OPTIONS(.name = "handshake", .unjoinable = true,
+                                                .stack_bytes = stack_bytes,
+                                                .when_full = JANUS_WHEN_FULL_WAIT),
+                            NULL);
+}
+
 bool jrt_http_shake(struct jrt_http_connection *c)
 {
     janus_nursery     nursery;
@@ -78,12 +87,8 @@ bool jrt_http_shake(struct jrt_http_connection *c)
         &nursery, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_END, .name = "handshake",
                                         .deadline_ns = end)); /* the spawn may wait for a task */
     if (status < JANUS_OK) return false;
-    status = janus_spawn_with(
-        &nursery, open_wire, c,
-        JANUS_SPAWN_OPTIONS(.name = "handshake", .unjoinable = true,
-                            .stack_bytes = own.stack_bytes + 1, /* not on this stack */
-                            .when_full = JANUS_WHEN_FULL_WAIT),
-        NULL);
+    status = start(c, &nursery, own.stack_bytes + 1); /* not on this stack */
+    if (status == JANUS_SPAWN_BUDGET) status = start(c, &nursery, own.stack_bytes);
     janus_status ended = janus_nursery_end(&nursery, NULL);
     JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, JANUS_IO_NEVER));
     return status == JANUS_OK && ended == JANUS_OK;

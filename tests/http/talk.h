@@ -19,7 +19,8 @@ struct talk {
     uint32_t                  workers; /* 0: two */
     uint64_t                  seed;    /* not 0: always simulated */
     const janus_budget       *max_budget;
-    uint64_t                  max_tasks; /* 0: the usual */
+    uint64_t                  max_tasks;   /* 0: the usual */
+    size_t                    stack_bytes; /* 0: 65536 */
     janus_io                  listener;
     janus_address             at;
     janus_status              served;
@@ -57,7 +58,8 @@ static inline void talk_run(struct talk *talk)
     janus_scheduler *scheduler = rig_open(
         JANUS_SCHEDULER_OPTIONS(.worker_count = talk->workers != 0 ? talk->workers : 2,
                                 .deterministic_seed = talk->seed, .max_tasks = talk->max_tasks,
-                                .max_budget = talk->max_budget, .stack_bytes = 65536));
+                                .max_budget = talk->max_budget,
+                                .stack_bytes = talk->stack_bytes != 0 ? talk->stack_bytes : 65536));
     rig_do(scheduler, talk_first, talk);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }

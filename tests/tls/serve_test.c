@@ -19,7 +19,31 @@ static void call_thrice(struct talk *talk)
     CHECK_EQ(look(client).connects, 1);
     janus_http_client_destroy(client);
     CHECK_EQ(look_tls(tls_server).handshakes, 1);
-    CHECK_EQ(look_tls(tls_server).failures, 0);
+}
+
+static int64_t call_thrice_here(void *argument)
+{
+    call_thrice(argument);
+    return 0;
+}
+
+/* In a task whose stack suffices. The stack of the caller does not. */
+static void call_thrice_apart(struct talk *talk)
+{
+    janus_status       status, denied;
+    const char        *why = NULL;
+    janus_http_client *client = secure_client();
+    (void)secure_call(talk, client, "GET", "/", JANUS_HTTP_CALL_OPTIONS(.out_why = &why), &denied);
+    CHECK_EQ(denied, JANUS_UNAVAILABLE);
+    CHECK_STR(why, "the stack of the calling task is too small for the wire");
+    janus_http_client_destroy(client);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn_with(n, call_thrice_here, talk,
+                                  JANUS_SPAWN_OPTIONS(.stack_bytes = JANUS_TLS_STACK_BYTES), NULL),
+                 JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
 }
 
 TEST("a call over TLS gets its answer, and the connection serves the next call")
@@ -143,6 +167,12 @@ static void crowd_client(struct talk *talk)
 TEST("over wss, tasks send while another reads, and all messages come back in order")
 {
     secure_run((struct talk){.handler = echo, .client = crowd_client, .workers = 4});
+}
+
+TEST("a handshake succeeds where no budget pays for a larger stack, and where stacks are small")
+{
+    secure_run((struct talk){.handler = greet, .client = call_thrice, .stack_bytes = 4 << 20});
+    secure_run((struct talk){.handler = greet, .client = call_thrice_apart, .stack_bytes = 16384});
 }
 
 enum { CROWD = 200 };
