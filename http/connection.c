@@ -19,8 +19,8 @@ void jrt_http_lock(struct jrt_http_server *server)
     janus_shield shield;
     janus_status status;
     while (janus_semaphore_try_acquire(&server->lock) != JANUS_OK) { /* a try ignores a cancel */
-        /* Unlike a plain shield, it does not end with the scheduler's grace_ns. */
-        janus_shield_begin_until(&shield, JANUS_IO_NEVER);
+        /* A shield with a deadline does not end with the scheduler's grace_ns. */
+        janus_shield_begin_until(&shield, JANUS_IO_NEVER - 1);
         status = janus_semaphore_acquire(&server->lock);
         janus_shield_end();
         if (status == JANUS_OK) return;

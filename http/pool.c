@@ -22,8 +22,8 @@ static bool lock(janus_http_client *client)
     janus_shield shield;
     janus_status status = janus_mutex_try_lock(&client->mutex); /* a try ignores a cancel */
     while (status == JANUS_WOULD_WAIT) {
-        /* Unlike a plain shield, it does not end with the scheduler's grace_ns. */
-        janus_shield_begin_until(&shield, JANUS_IO_NEVER);
+        /* A shield with a deadline does not end with the scheduler's grace_ns. */
+        janus_shield_begin_until(&shield, JANUS_IO_NEVER - 1);
         status = janus_mutex_lock(&client->mutex);
         janus_shield_end();
         if (status != JANUS_OK) status = janus_mutex_try_lock(&client->mutex);

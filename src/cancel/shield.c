@@ -13,7 +13,8 @@
  * [shield-grace]  Where the scheduler has options.grace_ns, a shield without a deadline ends, too.
  *   It ends that long after the first call in which a shielded task could have learned of its
  *   cancel. The time belongs to the task, so that a new shield begins no new time. It does not end
- *   a wait that began before the cancel.
+ *   a wait that began before the cancel. A task that is broken off waits for the children of its
+ *   open nurseries in a shield that has no end. A cancel there would break it off again.
  *
  * [shield-end]  A wait that begins before the deadline cannot be interrupted, and arms an alarm for
  *   the deadline. The alarm makes the wait interruptible, passes a light fence, and interrupts it
@@ -99,9 +100,12 @@ void jrt_shield_only(struct jrt_task *task, struct jrt_shield *grace)
     task->bounds = grace;
 }
 
+/* It has no end, see [shield-grace]. Nobody writes it, so all tasks share it. */
+static struct jrt_shield whole = {NULL, JRT_NEVER, 1};
+
 void jrt_shield_whole(struct jrt_task *task)
 {
-    task->bounds = NULL; /* they lay in frames that are not entered again */
+    task->bounds = &whole; /* the others lay in frames that are not entered again */
     set_count(task, 1);
 }
 
@@ -123,6 +127,7 @@ static bool plain_holds(const struct jrt_task *task)
 bool jrt_shield_holds(const struct jrt_task *task)
 {
     const struct jrt_shield *bound = bound_of(task);
+    if (bound == &whole) return true;
     if (bound == NULL || bound->deadline_ns == JRT_NEVER) return plain_holds(task);
     return jrt_clock_now_ns() < bound->deadline_ns;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A server with all that it has, explored: requests that are kept, pipelined, slow and endless,
- * WebSocket, a client with a pool, the log, cold and warm connections. It is stopped in three ways
- * and at several moments, with all faults.
+ * A server with all that it has, explored. It gets requests that are kept, pipelined, slow and
+ * endless, WebSocket, and calls of a client. It writes a log. Connections go cold and warm. It is
+ * stopped in three ways and at several moments, with all faults.
  *
  * More schedules: SCHEDULES=100000 build/gcc-release/tests/http/explore_stop_test
  */

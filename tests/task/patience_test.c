@@ -142,6 +142,23 @@ TEST("with grace_ns a shield of a task that yields for ever ends")
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 
+/* A loop inside of nurseries. Those must be awaited when the task is broken off. */
+static int64_t go_on_in_nurseries(void *argument)
+{
+    struct deaf  *deaf = argument;
+    janus_nursery outer, inner;
+    CHECK_EQ(janus_nursery_open(&outer, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&outer, yield_for_ever, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&inner, yield_for_ever, NULL), JANUS_OK);
+    return go_on(deaf);
+}
+
+TEST("with grace_ns a loop inside of open nurseries ends, and its children do")
+{
+    cancel_all(go_on_in_nurseries, 1);
+}
+
 static atomic_int deferred;
 
 static void defer_again(void *argument)
