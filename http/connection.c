@@ -374,6 +374,21 @@ __attribute__((noinline)) static janus_status start_child(struct jrt_http_connec
 }
 
 /*
+ * Another task is inside of a call, and the request is over. Without the connection the call soon
+ * returns. A task that has ended inside never does: then the wire stays as it is.
+ */
+static void show_out(struct jrt_http_connection *c)
+{
+    janus_shield_begin();
+    JANUS_IGNORE(janus_io_shutdown(c->io, JANUS_IO_BOTH));
+    for (int i = 0; i < JRT_HTTP_PATIENCE && atomic_load(&c->http->guests) != 0; i++) {
+        if (janus_sleep(JANUS_MS) != JANUS_OK) break;
+    }
+    janus_shield_end();
+    if (atomic_load(&c->http->guests) != 0 && c->holder != NULL) c->holder->wire = NULL;
+}
+
+/*
  * Runs a child, which serves requests, and decides what comes then. The frames of the connection's
  * task must stay in one page. So what the start of a child needs is not in this frame.
  */
@@ -389,7 +404,10 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
     if (status >= JANUS_OK) {
         status = start_child(c);
         janus_status ended = janus_nursery_end(&requests, NULL);
-        if (!jrt_http_name_end(http)) return; /* another task is inside of the block */
+        if (!jrt_http_name_end(http)) {
+            show_out(c);
+            return;
+        }
         if (status == JANUS_OK && ended != JANUS_OK && !http->began) status = ended; /* no stack */
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
         if (status == JANUS_OK && ended == JANUS_OK && http->active) settle(c);

@@ -57,6 +57,7 @@ enum {
     JRT_HTTP_GUESTS_MAX = 96,     /* above it, those that had only one request do, too */
     JRT_HTTP_STACKS_KEPT = 32,    /* unused stacks of children, when few children start */
     JRT_HTTP_BLOCKS_KEPT = 64,    /* unused blocks of a server */
+    JRT_HTTP_PATIENCE = 1000,     /* milliseconds, for a task to leave a request that is over */
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
 };
 
@@ -64,6 +65,7 @@ enum {
 #define JRT_HTTP_LINGER_NS (2 * JANUS_SECONDS) /* for the client to read our last answer */
 #define JRT_HTTP_STOP_NS (250 * JANUS_MS)      /* for an idle client at the graceful stop */
 #define JRT_HTTP_SILENT_NS (1 * JANUS_SECONDS) /* crowded: for a first request */
+#define JRT_HTTP_SHAKE_NS (3 * JANUS_SECONDS)  /* crowded: for a handshake */
 #define JRT_HTTP_TURN_NS (5 * JANUS_SECONDS)   /* crowded: for a busy connection */
 #define JRT_HTTP_RATE_NS (5 * JANUS_SECONDS)   /* before min_rate is asked for */
 

@@ -91,22 +91,42 @@ static uint64_t look_at_cold(const struct jrt_http_queue *queue, uint64_t now)
     return c != NULL ? c->due : JANUS_IO_NEVER;
 }
 
+/* How long the first of a queue has waited for its client. */
+static uint64_t waited(const struct jrt_http_server *server, enum jrt_http_queue_name name,
+                       uint64_t now)
+{
+    const janus_http_options         *options = &server->options;
+    const struct jrt_http_connection *first = server->queues[name].first;
+    if (first == NULL) return 0;
+    if (name == JRT_HTTP_SHAKING) return now - first->since;
+    return now - (first->due - (name == JRT_HTTP_FRESH ? options->head_ns : options->idle_ns));
+}
+
 /*
  * Others wait for a place. A connection that has had a request is cold only after a second. A new
- * connection may need as long for its first request.
+ * connection may need as long for its first request, and longer for its handshake.
  */
 void jrt_http_make_way(struct jrt_http_server *server)
 {
-    const janus_http_options *options = &server->options;
+    static const uint64_t least[] = {[JRT_HTTP_FRESH] = JRT_HTTP_SILENT_NS,
+                                     [JRT_HTTP_IDLE] = 1,
+                                     [JRT_HTTP_WARM] = JANUS_IO_NEVER,
+                                     [JRT_HTTP_SHAKING] = JRT_HTTP_SHAKE_NS};
+    uint64_t              most = 0;
+    int                   chosen = JRT_HTTP_WARM;
     jrt_http_lock(server);
-    uint64_t                    now = janus_now_ns();
-    struct jrt_http_connection *fresh = server->queues[JRT_HTTP_FRESH].first;
-    struct jrt_http_connection *idle = server->queues[JRT_HTTP_IDLE].first;
-    uint64_t fresh_at = fresh != NULL ? fresh->due - options->head_ns : JANUS_IO_NEVER;
-    uint64_t idle_at = idle != NULL ? idle->due - options->idle_ns : JANUS_IO_NEVER;
-    if (fresh != NULL && now - fresh_at < JRT_HTTP_SILENT_NS) fresh_at = JANUS_IO_NEVER;
-    struct jrt_http_connection *c = fresh_at < idle_at ? fresh : idle;
-    if (c != NULL) JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_READ, 1));
+    uint64_t now = janus_now_ns();
+    for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
+        if (i == JRT_HTTP_WARM) continue;
+        uint64_t time = waited(server, (enum jrt_http_queue_name)i, now);
+        if (time < least[i] || time <= most) continue;
+        most = time;
+        chosen = i;
+    }
+    if (chosen != JRT_HTTP_WARM) {
+        janus_io io = server->queues[chosen].first->io;
+        JANUS_IGNORE(janus_io_set_deadline(io, JANUS_IO_BOTH, 1));
+    }
     jrt_http_unlock(server);
 }
 

@@ -4,6 +4,8 @@
 
 #include <janusrt/memory.h>
 #include <janusrt/websocket.h>
+#include <janusrt/wire.h>
+#include <stdlib.h>
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define LAST(path) "GET " path " HTTP/1.0\r\n\r\n"
@@ -273,4 +275,122 @@ static void be_guest(struct talk *talk)
 TEST("another task inside of a write when the handler returns ends the connection alone")
 {
     talk_run(&(struct talk){.handler = invite, .client = be_guest, .seed = 7});
+}
+
+/* A wire that changes nothing. Its handshake is a byte of the client. */
+struct plain_wire {
+    janus_wire  head;
+    janus_io    io;
+    atomic_bool gone;
+};
+
+static atomic_int used_after;
+
+static janus_status plain_create(const janus_wire_maker *maker, janus_io io, const char *host,
+                                 janus_wire **out)
+{
+    struct plain_wire *wire = calloc(1, sizeof *wire); /* never freed: late users are seen */
+    (void)host;
+    if (wire == NULL) return JANUS_NO_MEMORY;
+    wire->head.maker = maker;
+    wire->io = io;
+    *out = &wire->head;
+    return JANUS_OK;
+}
+
+static janus_status plain_open(janus_wire *wire, const char **out_why)
+{
+    char   byte;
+    size_t got = 0;
+    (void)out_why;
+    return janus_io_read(((struct plain_wire *)wire)->io, &byte, 1, &got);
+}
+
+static janus_status plain_read(janus_wire *wire, void *to, size_t max, size_t *out_got)
+{
+    return janus_io_read(((struct plain_wire *)wire)->io, to, max, out_got);
+}
+
+static janus_status plain_try_read(janus_wire *wire, void *to, size_t max, size_t *out_got)
+{
+    return janus_io_try_read(((struct plain_wire *)wire)->io, to, max, out_got);
+}
+
+static janus_status plain_wait(janus_wire *wire)
+{
+    return janus_io_wait(((struct plain_wire *)wire)->io, JANUS_IO_READ);
+}
+
+static janus_status plain_write(janus_wire *head, const janus_io_piece *pieces, uint32_t count,
+                                size_t *out_done)
+{
+    struct plain_wire *wire = (struct plain_wire *)head;
+    janus_status       status = janus_io_writev(wire->io, pieces, count, out_done);
+    if (atomic_load(&wire->gone)) atomic_fetch_add(&used_after, 1);
+    return status;
+}
+
+static janus_status plain_end(janus_wire *wire, bool waits)
+{
+    (void)waits;
+    return janus_io_shutdown(((struct plain_wire *)wire)->io, JANUS_IO_WRITE);
+}
+
+static void plain_destroy(janus_wire *wire) { atomic_store(&((struct plain_wire *)wire)->gone, 1); }
+
+static const janus_wire_maker plain_maker = {.struct_bytes = sizeof plain_maker,
+                                             .create = plain_create,
+                                             .open = plain_open,
+                                             .read = plain_read,
+                                             .try_read = plain_try_read,
+                                             .wait = plain_wait,
+                                             .write = plain_write,
+                                             .end = plain_end,
+                                             .destroy = plain_destroy};
+
+static void be_guest_on_wire(struct talk *talk)
+{
+    janus_status status;
+    janus_io     io = talk_open(talk);
+    atomic_store(&kept, NULL);
+    atomic_store(&begun, 0);
+    atomic_store(&go, 0);
+    atomic_store(&used_after, 0);
+    talk_put(io, "!" GET("/invite"));
+    while (atomic_load(&kept) == NULL) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, write_as_guest, atomic_load(&kept)), JANUS_OK);
+        while (atomic_load(&go) == 0) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(atomic_load(&used_after), 0);
+    CHECK(strstr(talk_ask(talk, "!" LAST("/")), "set") != NULL);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("a wire lives until the last task has left it")
+{
+    talk_run(&(struct talk){.handler = invite,
+                            .client = be_guest_on_wire,
+                            .options = JANUS_HTTP_OPTIONS(.wire = &plain_maker),
+                            .seed = 7});
+}
+
+static void stall_handshakes(struct talk *talk)
+{
+    janus_io stalled[2] = {talk_open(talk), talk_open(talk)};
+    uint64_t from = janus_now_ns();
+    CHECK(strstr(talk_ask(talk, "!" LAST("/")), "set") != NULL);
+    CHECK(janus_now_ns() - from < 6 * JANUS_SECONDS); /* a handshake may take 10 s */
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_io_close(stalled[i]), JANUS_OK);
+}
+
+TEST("handshakes that stall make way when others wait")
+{
+    talk_run(
+        &(struct talk){.handler = invite,
+                       .client = stall_handshakes,
+                       .options = JANUS_HTTP_OPTIONS(.wire = &plain_maker, .max_connections = 2),
+                       .seed = 7});
 }
