@@ -134,7 +134,7 @@ symbols:
 	cmake --preset gcc-release
 	cmake --build $(RELEASE)
 	tests/abi/symbols_test.sh --write $(RELEASE)/src/libjanusrt.so \
-	    $(RELEASE)/http/libjanusrt-http.so
+	    $(RELEASE)/http/libjanusrt-http.so $(wildcard $(RELEASE)/tls/libjanusrt-tls.so)
 
 clean:
 	rm -rf build

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # What a library shows to a linker is what its list says, and nothing else. The list of libjanusrt
-# is exported-symbols.txt, and that of libjanusrt-http is exported-symbols-http.txt.
+# is exported-symbols.txt, and that of libjanusrt-http is exported-symbols-http.txt, and so on.
 #   symbols_test.sh LIBRARY.SO SOVERSION [LIBRARY.A]
 #   symbols_test.sh --write LIBRARY.SO...      rewrites the lists
 # NM and READELF name the tools when the libraries are for another machine.
