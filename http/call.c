@@ -45,6 +45,10 @@ static bool expects(const struct jrt_client_request *request)
 static janus_status put_target(struct jrt_http_out *out, struct jrt_client_request *request)
 {
     struct jrt_http_text target = request->url.target;
+    if (target.bytes == 0 && request->options.forwards != NULL) {
+        janus_status status = jrt_client_forward_target(out, request, &target);
+        if (status != JANUS_OK) return status;
+    }
     if (target.bytes == 0 || target.at[0] != '/') { /* "?query", or nothing */
         if (target.bytes > out->room / 4) return JANUS_FULL;
         char *whole = out->at + out->room / 2; /* behind the line that is written next */
@@ -94,6 +98,8 @@ static janus_status put_head(struct jrt_http_out *out, struct jrt_client_request
         if (!jrt_client_may_send(request, options->fields[i].name)) continue;
         status = put_pair(out, request, options->fields[i].name, options->fields[i].value);
     }
+    if (status == JANUS_OK && options->forwards != NULL)
+        status = jrt_client_forward_fields(out, request);
     if (status == JANUS_OK && options->type != NULL)
         status = put_pair(out, request, "Content-Type", options->type);
     if (status == JANUS_OK && request->upgrade.bytes > 0) {
@@ -357,7 +363,12 @@ janus_status jrt_client_request_init(janus_http_client *client, const char *meth
     if (options->body_bytes > 0 && (options->body == NULL || options->source != NULL)) {
         return wrong(request, "the body is given twice, or not at all");
     }
-    request->method = jrt_client_text(method);
+    if (options->forwards != NULL) {
+        if (options->max_redirects > 0) return wrong(request, "a proxy follows no redirect");
+        janus_status status = jrt_client_forward_begin(request);
+        if (status != JANUS_OK) return status;
+    }
+    if (method != NULL) request->method = jrt_client_text(method);
     if (jrt_http_equal(request->method, JRT_HTTP_TEXT("CONNECT"))) {
         return wrong(request, "the client makes no tunnels");
     }
@@ -379,12 +390,13 @@ janus_status janus_http_call(janus_http_client *client, const char *method, cons
 {
     struct jrt_client_request request = {.why = "an argument is missing"};
     janus_status              status = JANUS_INVALID;
-    if (client == NULL || method == NULL || url == NULL || out == NULL) return status;
+    if (client == NULL || url == NULL || out == NULL) return status;
     if (options != NULL) {
         size_t bytes = options->struct_bytes;
         if (bytes < sizeof bytes || bytes > sizeof *options || bytes % 8 != 0) return status;
         memcpy(&request.options, options, bytes);
     }
+    if (method == NULL && request.options.forwards == NULL) return status;
     *out = NULL;
     status = jrt_client_request_init(client, method, url, "http", &request);
     if (status == JANUS_OK) {

@@ -6,6 +6,7 @@
  *     call.c   a request: its head, its body, and the head of the answer
  *     reply.c  the rest of the answer
  *     redirect.c  answers that name another address
+ *     forward.c   requests of a server that are passed on, and their answers
  *
  * The handle of a connection is `kept`: it belongs to no task, because the next task uses it again.
  * The client knows all of its connections and the task that uses each. The first call of
@@ -133,6 +134,15 @@ janus_status jrt_client_call_on(janus_http_client *client, struct jrt_client_req
                                 janus_http_reply **out);
 /* Whether a field of the caller is sent, after redirects. */
 bool jrt_client_may_send(const struct jrt_client_request *request, const char *name);
+
+/* forward.c: a request of a server that is passed on. */
+janus_status jrt_client_forward_begin(struct jrt_client_request *request);
+/* Writes path and query into the second half of the buffer. */
+janus_status jrt_client_forward_target(const struct jrt_http_out       *out,
+                                       const struct jrt_client_request *request,
+                                       struct jrt_http_text            *target);
+janus_status jrt_client_forward_fields(struct jrt_http_out             *out,
+                                       const struct jrt_client_request *request);
 
 /* reply.c */
 void jrt_client_body_begin(janus_http_reply *reply);

@@ -422,6 +422,10 @@ void jrt_http_answer_end(struct janus_http *http, int64_t result);
 janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
                                   struct jrt_http_text type, uint64_t length);
 
+/* stream.c. Adds a line to the fields of the answer, or later to the trailers. */
+janus_status jrt_http_add_line(struct janus_http *http, struct jrt_http_text name,
+                               struct jrt_http_text value);
+
 /* route.c */
 int64_t jrt_http_follow(janus_http *http, const janus_http_request *request);
 bool    jrt_http_routes_sane(const janus_http_route *route);

@@ -7,18 +7,22 @@
 
 enum { CHUNK_FRAME_BYTES = JRT_HTTP_CHUNK_HEAD_BYTES + 2 };
 
-/* Adds a line to the fields, or later to the trailers. */
-static janus_status add_line(struct janus_http *http, const char *name, const char *value)
+janus_status jrt_http_add_line(struct janus_http *http, struct jrt_http_text name,
+                               struct jrt_http_text value)
 {
     struct jrt_http_out lines = {http->rare->lines, JRT_HTTP_LINES_BYTES, http->lines_bytes};
-    if (name == NULL || value == NULL) return JANUS_INVALID;
-    struct jrt_http_text field = jrt_http_of(name);
-    if (jrt_http_is_framing(field) || jrt_http_same(field, JRT_HTTP_TEXT("date"))) {
+    if (jrt_http_is_framing(name) || jrt_http_same(name, JRT_HTTP_TEXT("date"))) {
         return JANUS_INVALID;
     }
-    janus_status status = jrt_http_put_field(&lines, field, jrt_http_of(value));
+    janus_status status = jrt_http_put_field(&lines, name, value);
     if (status == JANUS_OK) http->lines_bytes = lines.bytes;
     return status;
+}
+
+static janus_status add_line(struct janus_http *http, const char *name, const char *value)
+{
+    if (name == NULL || value == NULL) return JANUS_INVALID;
+    return jrt_http_add_line(http, jrt_http_of(name), jrt_http_of(value));
 }
 
 janus_status jrt_http_do_set_field(janus_http *http, const char *name, const char *value)

@@ -97,6 +97,8 @@ typedef struct janus_http_call_options {
                                           100-continue", but for a second at most. So a server that
                                           refuses need not read it */
     uint32_t               max_redirects; /* that the call follows, see janus_http_call. 0: none */
+    janus_http            *forwards;      /* a request of a server that the call passes on, see
+                                             janus_http_answer_reply. NULL: none */
     uint64_t     deadline_ns; /* for all, from the look-up of the name to the last byte that
                                        is read of the answer. 0: options.call_ns of the client */
     const char **out_why;     /* gets a constant sentence when the call returns INVALID, DENIED or
@@ -167,10 +169,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_client_inspect(janus_http_clie
                                                                  janus_http_client_info *out);
 
 /*
- * Sends a request and waits for the head of the answer. `url` is "http://host:port/path?query"; the
- * port is 80 if none is named, and 443 with "https". Escapes in it are the caller's: the client
- * sends it as it is. The client skips answers with a status below 200. A status of 400 and above is
- * an answer like any other: the call returns OK.
+ * Sends a request and waits for the head of the answer. `method` is "GET" or the like. `url` is
+ * "http://host:port/path?query"; the port is 80 if none is named, and 443 with "https". Escapes in
+ * it are the caller's: the client sends it as it is. The client skips answers with a status below
+ * 200. A status of 400 and above is an answer like any other: the call returns OK.
  *
  * With options.max_redirects the call follows redirects: 301, 302, 303, 307 and 308. A POST becomes
  * a GET after 301, 302 and 303. To another scheme, host or port the client sends only GET and HEAD,
@@ -305,6 +307,33 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_reply_read_all(janus_http_repl
 JANUS_NODISCARD JANUS_API janus_status janus_http_reply_trailer(const janus_http_reply *reply,
                                                                 const char             *name,
                                                                 janus_http_text        *out_value);
+
+/*
+ * Answers a request with the answer of another server: its status, its fields, and its body, which
+ * is sent as it comes. Together with options.forwards, this is a proxy:
+ *
+ *     status = janus_http_call(client, NULL, "http://127.0.0.1:9000",
+ *                              JANUS_HTTP_CALL_OPTIONS(.forwards = http), &reply);
+ *     if (status != JANUS_OK) return janus_http_answer_text(http, 502, "no answer\n");
+ *     return janus_http_answer_reply(http, reply);
+ *
+ * A call with options.forwards sends the fields of the request, if options.fields has none of the
+ * same name. It sends the method, the path with its query, and the body of the request, if the call
+ * has none of its own. It adds a field Via, and follows no redirect. Trailers, and fields that
+ * concern one connection only, go in neither direction.
+ *
+ * Context: the handler's own task, once. Nobody has read the body of `reply`.
+ * Yields:  as janus_http_reply_read and janus_http_write.
+ * Owns:    takes `reply`.
+ * Cost:    as janus_http_reply_read and janus_http_write, for each 4 KiB.
+ * Errors:  STATE    an answer has begun before, or another task calls
+ *          FULL     the fields of `reply` have more than 4 KiB together
+ *          INVALID  an argument is NULL
+ *          and those of janus_http_reply_read and janus_http_write. A handler that returns the
+ *          error cuts the answer off.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_http_answer_reply(janus_http       *http,
+                                                               janus_http_reply *reply);
 
 /*
  * Gives an answer back. If the body was read to its end, or its rest has come already, the
