@@ -5,7 +5,6 @@
 #include <janusrt/memory.h>
 #include <janusrt/websocket.h>
 #include <janusrt/wire.h>
-#include <stdlib.h>
 
 #define GET(path) "GET " path " HTTP/1.1\r\nHost: a\r\n\r\n"
 #define LAST(path) "GET " path " HTTP/1.0\r\n\r\n"
@@ -289,9 +288,12 @@ static atomic_int used_after;
 static janus_status plain_create(const janus_wire_maker *maker, janus_io io, const char *host,
                                  janus_wire **out)
 {
-    struct plain_wire *wire = calloc(1, sizeof *wire); /* never freed: late users are seen */
+    /* Static: a task that uses a wire late is seen, and touches no freed memory. */
+    static struct plain_wire wires[64];
+    static atomic_uint       made;
+    struct plain_wire       *wire = &wires[atomic_fetch_add(&made, 1) % 64];
     (void)host;
-    if (wire == NULL) return JANUS_NO_MEMORY;
+    atomic_store(&wire->gone, false);
     wire->head.maker = maker;
     wire->io = io;
     *out = &wire->head;
