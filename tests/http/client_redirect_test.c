@@ -11,7 +11,7 @@ static int64_t redirect(janus_http *http, const janus_http_request *request)
     if (janus_http_text_number(code, &status) == JANUS_OK) {
         char where[256], *port;
         CHECK(request->query.bytes < 128);
-        memcpy(where, request->query.at, request->query.bytes);
+        if (request->query.bytes > 0) memcpy(where, request->query.at, request->query.bytes);
         where[request->query.bytes] = '\0';
         if ((port = strstr(where, "PORT")) != NULL) {
             char rest[128];
@@ -64,7 +64,6 @@ static const char *go(struct talk *talk, const char *method, const char *path, c
 
 static void follow(struct talk *talk)
 {
-    talk->argument = talk;
     client = client_with(NULL);
     for (int i = 0; i < 5; i++) {
         static const char *const codes[] = {"/301?a", "/302?/a", "/303?x/../a", "/307?./a",
