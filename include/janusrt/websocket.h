@@ -25,6 +25,9 @@
  * The task that accepted or connected owns the socket. Other tasks use it only while that task
  * lives, as its children do.
  *
+ * A send waits for an end that reads slowly. So a program that tells many sockets the same gives
+ * each a channel and a task that sends, as examples/chat.c does.
+ *
  * The reader answers pings, and the close of the other end. If the other end is silent for
  * options.ping_ns, the reader sends a ping. If nothing comes for options.pong_ns, the read returns
  * DEADLINE. So a socket that no task reads does not notice that the other end is gone.
