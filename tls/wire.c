@@ -22,10 +22,11 @@ enum {
     IN_BYTES = 16384 + 1024, /* a record, and a little of the next */
     RECORD_BYTES = 16384,    /* of plain bytes */
     GATHERED_BYTES = 65536,  /* plain bytes that leave in one write */
-    SHAKE_OPS = 25000,       /* for each step of a handshake; it has about four */
+    SHAKE_OPS = 25000,       /* for each step of a handshake; it has two or three */
     PORTION_OPS = 5000,      /* paid at once */
     CALL_OPS = 100,          /* for each other call of OpenSSL */
     BYTES_OF_OP = 8,         /* that a cipher does for one op */
+    DEPTH_BYTES = 12288,     /* of stack, for a call of OpenSSL: it needs up to 8 KiB */
     FAREWELL_BYTES = 65536,  /* read and dropped after a handshake that failed */
 };
 
@@ -50,14 +51,32 @@ janus_status jrt_tls_pay(uint32_t ops)
     return status == JANUS_OK ? janus_check_n(ops) : status;
 }
 
-/* Locks `state`, whether the task is cancelled or not. */
+/*
+ * Touches the stack as deep as OpenSSL may need it. A task whose stack ends there panics here, and
+ * not inside of OpenSSL, with locks of OpenSSL held. One byte is enough: the guard below a stack is
+ * larger.
+ */
+__attribute__((noinline)) static void probe_stack(void)
+{
+    char depth[DEPTH_BYTES];
+    __asm__ volatile(""
+                     :
+                     : "r"(memset(depth, 0, 1))
+                     : "memory"); /* the compiler must not leave it out */
+}
+
+/* Locks `state`, whether the task is cancelled or not. False: OpenSSL cannot be called. */
 static bool lock(struct jrt_tls_wire *wire)
 {
-    if (janus_mutex_try_lock(&wire->state) == JANUS_OK) return true;
-    janus_shield_begin();
-    janus_status status = janus_mutex_lock(&wire->state);
-    janus_shield_end();
-    return status == JANUS_OK;
+    janus_status status = janus_mutex_try_lock(&wire->state);
+    if (status == JANUS_WOULD_WAIT) {
+        janus_shield_begin();
+        status = janus_mutex_lock(&wire->state);
+        janus_shield_end();
+    }
+    if (status != JANUS_OK || !janus_mutex_is_abandoned(&wire->state)) return status == JANUS_OK;
+    JANUS_IGNORE(janus_mutex_unlock(&wire->state)); /* its holder has ended in OpenSSL */
+    return false;
 }
 
 static void unlock(struct jrt_tls_wire *wire) { JANUS_IGNORE(janus_mutex_unlock(&wire->state)); }
@@ -173,6 +192,7 @@ static janus_status read_here(struct jrt_tls_wire *wire, void *to, size_t max, s
     bool answers = false;
     *got = 0;
     if (wire->read_over != JANUS_OK) return wire->read_over;
+    if (!peek) probe_stack(); /* a task that peeks is the server's own, and keeps its pages */
     janus_status status =
         jrt_tls_pay(CALL_OPS + (uint32_t)(wire->in_end - wire->in_at) / BYTES_OF_OP);
     if (status != JANUS_OK) return status;
@@ -228,7 +248,7 @@ static janus_status wait_plain(janus_wire *head)
 }
 
 /* Encrypts up to GATHERED_BYTES, in records. */
-static janus_status encrypt(struct jrt_tls_wire *wire, const char *from, size_t count, size_t *done)
+static janus_status seal(struct jrt_tls_wire *wire, const char *from, size_t count, size_t *done)
 {
     enum step step = STEP_DONE;
     if (count > GATHERED_BYTES) count = GATHERED_BYTES;
@@ -254,7 +274,7 @@ static janus_status write_run(struct jrt_tls_wire *wire, const char *from, size_
     janus_status status = JANUS_OK;
     for (size_t at = 0; at < count && status == JANUS_OK;) {
         size_t taken = 0;
-        status = encrypt(wire, from + at, count - at, &taken);
+        status = seal(wire, from + at, count - at, &taken);
         at += taken;
         *done += taken;
         if (status == JANUS_OK) status = flush(wire, true);
@@ -287,12 +307,13 @@ static janus_status write_plain(janus_wire *head, const janus_io_piece *pieces, 
     struct jrt_tls_wire *wire = wire_of(head);
     size_t               bytes = 0;
     *done = 0;
+    probe_stack();
     janus_status status = begin_write(wire, true);
     if (status != JANUS_OK) return status;
     status = flush(wire, true); /* what an earlier call has left */
     char *together = status == JANUS_OK ? gather(pieces, count, &bytes) : NULL;
     if (together != NULL) {
-        status = encrypt(wire, together, bytes, done);
+        status = seal(wire, together, bytes, done);
         free(together);
         if (status == JANUS_OK) status = flush(wire, true);
     } else {
@@ -357,6 +378,7 @@ static janus_status blame(struct jrt_tls_wire *wire, const char **why)
 
 static enum step shake(struct jrt_tls_wire *wire)
 {
+    probe_stack();
     wire->now_ns = janus_now_ns();
     if (!lock(wire)) return STEP_BAD;
     ERR_clear_error();
@@ -395,7 +417,8 @@ static void destroy(janus_wire *head)
 {
     struct jrt_tls_wire *wire = wire_of(head);
     struct jrt_tls_side *side = wire->side;
-    SSL_free(wire->ssl);
+    if (!janus_mutex_is_abandoned(&wire->state))
+        SSL_free(wire->ssl); /* else nobody knows its state */
     ERR_clear_error();
     free(wire->in);
     free(wire->out);

@@ -17,8 +17,8 @@
  *         JANUS_HTTP_CLIENT_OPTIONS(.wire = janus_tls_client_wire(tls)), &client);
  *
  * OpenSSL never touches a socket. It gets bytes that janus_io_read brought, so only tasks wait, and
- * never threads. A handshake computes for up to a millisecond without a pause. It pays 100,000
- * operations for that, in portions, so that other tasks run in between.
+ * never threads. A handshake has two or three steps. A step computes for up to a millisecond
+ * without a pause. It pays 25,000 operations, in portions, and others run in between.
  *
  * Both ends speak TLS 1.2 and 1.3, with forward secrecy and authenticated ciphers only. There is no
  * renegotiation, no compression and no early data. ALPN: both ends speak "http/1.1". A client that
@@ -30,9 +30,12 @@
  * Ends. A stream that is cut without a close_notify gives RESET, never CLOSED. So a body without a
  * length cannot be cut off unnoticed.
  *
- * Memory. A connection has about 20 KiB when it is idle, and up to 100 KiB while bytes flow. No
+ * Memory. A connection has about 20 KiB when it is idle, and up to 200 KiB while bytes flow. No
  * budget pays for it: max_connections of the server or the client bounds it. The stacks of its
  * tasks have at least JANUS_TLS_STACK_BYTES.
+ *
+ * Simulated runs have TLS, too. Its bytes are random there. A seed replays a run exactly if all
+ * lengths are the same: with the same certificates, and keys of RSA.
  */
 #ifndef JANUSRT_TLS_H
 #define JANUSRT_TLS_H

@@ -2,6 +2,8 @@
 /* Clients that break the rules, or are slow, and streams that are cut. */
 #include "raw.h"
 
+#include <janusrt/memory.h>
+
 static int64_t greet(janus_http *http, const janus_http_request *request)
 {
     (void)request;
@@ -336,6 +338,47 @@ static void flip(struct talk *talk)
 TEST("a bit that changes on its way ends the connection, and gives no byte")
 {
     secure_run((struct talk){.handler = greet, .client = flip});
+}
+
+/* Answers with little stack left. The query says how much, and is about right. */
+static int64_t answer_deep(janus_http *http, const janus_http_request *request)
+{
+    janus_memory_info own = JANUS_MEMORY_INFO();
+    CHECK_EQ(janus_memory_inspect(&own), JANUS_OK);
+    size_t used = own.stack_bytes * 9 / 8 + 4096 - strtoull(request->query.at, NULL, 10) * 512;
+    volatile char *deep = __builtin_alloca(used);
+    deep[used - 1] = 0;
+    janus_status status = janus_http_begin(http, 200, NULL, 7);
+    if (status == JANUS_OK) status = janus_http_write(http, "Hello!\n", 7);
+    if (status == JANUS_OK) status = janus_http_flush(http);
+    return deep[used - 1] == 0 ? status : -100;
+}
+
+static void ask_deep(struct talk *talk)
+{
+    int answered = 0, rounds = 100;
+    for (int i = 0; i < rounds; i++) {
+        char       line[128];
+        struct raw raw = dial(talk);
+        raw_start(&raw, false);
+        CHECK(raw_shake(&raw));
+        (void)snprintf(line, sizeof line,
+                       "GET /?%d HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", i);
+        CHECK(raw_put(&raw, line));
+        (void)raw_rest(&raw, talk->text, TALK_BYTES);
+        answered += strstr(talk->text, "Hello!\n") != NULL;
+        raw_end(&raw);
+    }
+    CHECK(answered > 5 && answered < rounds - 5);
+    CHECK_EQ(look_tls(tls_server).handshakes, rounds);
+}
+
+TEST("a handler whose stack ends near TLS panics alone")
+{
+    RIG_OVERFLOWS();
+    RIG_REAL("the stack of a request has more than it was promised");
+    if (JRT_ASAN) SKIP("stacks are larger under AddressSanitizer");
+    secure_run((struct talk){.handler = answer_deep, .client = ask_deep});
 }
 
 /* Cancels a server while clients are in the middle of a handshake. */
