@@ -509,6 +509,9 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
         status = JANUS_UNAVAILABLE;
     }
     if (status == JANUS_OK && !jrt_http_wire_may(server)) status = JANUS_INVALID;
+    janus_io_info info = JANUS_IO_INFO();
+    if (status == JANUS_OK) status = janus_io_inspect(io, &info);
+    if (status == JANUS_OK && info.kind == JANUS_IO_KIND_LISTENER) status = JANUS_STATE;
     janus_context_info context = JANUS_CONTEXT_INFO();
     if (status == JANUS_OK) status = janus_context_inspect(&context);
     if (status == JANUS_OK) {

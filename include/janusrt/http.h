@@ -214,10 +214,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_serve(janus_io            list
  *
  * Context: a task.
  * Yields:  always.
- * Owns:    takes `io`: the call closes it.
+ * Owns:    takes `io`: the call closes it. On an error `io` stays the caller's.
  * Cost:    as janus_http_serve.
  * Errors:  as janus_http_serve. UNAVAILABLE: options.log, logs or stop_on_signals is set. INVALID:
- *          the stack of the task is smaller than options.wire needs
+ *          the stack of the task is smaller than options.wire needs. STATE: `io` is a listener
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_serve_one(janus_io                  io,
                                                             janus_http_handler       *handler,

@@ -396,3 +396,15 @@ TEST("handshakes that stall make way when others wait")
                        .options = JANUS_HTTP_OPTIONS(.wire = &plain_maker, .max_connections = 2),
                        .seed = 7});
 }
+
+static void serve_the_listener(struct talk *talk)
+{
+    CHECK_EQ(janus_http_serve_one(talk->listener, invite, NULL, NULL), JANUS_STATE);
+    CHECK_EQ(janus_http_serve_one((janus_io){{7, 7}}, invite, NULL, NULL), JANUS_STALE);
+    CHECK(strstr(talk_ask(talk, LAST("/")), "set") != NULL);
+}
+
+TEST("a listener that is served as a connection stays open")
+{
+    talk_run(&(struct talk){.handler = invite, .client = serve_the_listener});
+}
