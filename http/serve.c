@@ -125,6 +125,13 @@ static void free_blocks(struct janus_http *block)
     }
 }
 
+/* Gives a signal its old effect. */
+static void unwatch(struct jrt_http_watch *watch)
+{
+    if (watch->caught) JANUS_IGNORE(janus_signal_release(watch->number));
+    watch->caught = false;
+}
+
 /* Frees what the server has, after all of its tasks have ended. */
 static void take_down(struct jrt_http_server *server)
 {
@@ -142,6 +149,7 @@ static void take_down(struct jrt_http_server *server)
         (void)munmap(server->empty[--server->empty_count], server->block_bytes);
     }
     free(server->empty);
+    for (int i = 0; i < JRT_HTTP_SIGNALS; i++) unwatch(&server->watches[i]);
     jrt_http_log_free(server);
     free(server);
 }
@@ -346,56 +354,54 @@ static janus_status serve(struct jrt_http_server *server, janus_io listener)
     return janus_cancelled() ? JANUS_CANCELLED : JANUS_OK; /* a cancel closes the nursery, too */
 }
 
-/* A task that closes the listener when a signal comes. */
-struct watch {
-    janus_io listener;
-    int      number;
-};
-
+/* A task that closes the listener when a signal comes. Afterwards the signal has its old effect. */
 static int64_t stop_on_signal(void *argument)
 {
-    const struct watch *watch = argument;
-    janus_status        status;
+    struct jrt_http_watch *watch = argument;
+    janus_status           status;
     do {
-        status = janus_signal_wait(watch->number, JANUS_IO_NEVER);
+        status = janus_signal_wait_next(watch->number, &watch->count, JANUS_IO_NEVER);
     } while (status != JANUS_OK && jrt_http_try_again(status));
-    if (status == JANUS_OK) JANUS_IGNORE(janus_io_close(watch->listener));
-    return status;
+    if (status != JANUS_OK) return status;
+    unwatch(watch);
+    JANUS_IGNORE(janus_io_close(watch->listener));
+    return 0;
 }
 
-/* Whether this task may wait for signals. */
-static janus_status may_watch(const janus_http_options *options, const struct watch watches[2])
+/* Catches the signals before the first connection comes, so that none has its usual effect. */
+static janus_status watch_signals(struct jrt_http_server *server, janus_nursery *helpers,
+                                  janus_io listener)
 {
-    janus_status status = JANUS_OK;
-    for (int i = 0; i < 2 && options->stop_on_signals && status == JANUS_OK; i++) {
-        status = janus_signal_catch(watches[i].number, NULL);
-        if (status == JANUS_OK) status = janus_signal_release(watches[i].number);
+    static const int numbers[JRT_HTTP_SIGNALS] = {SIGTERM, SIGINT};
+    janus_status     status = JANUS_OK;
+    for (int i = 0; i < JRT_HTTP_SIGNALS && status == JANUS_OK; i++) {
+        struct jrt_http_watch *watch = &server->watches[i];
+        *watch = (struct jrt_http_watch){.listener = listener, .number = numbers[i]};
+        status = janus_signal_catch(watch->number, &watch->count);
+        watch->caught = status == JANUS_OK;
+        if (status == JANUS_OK) status = janus_spawn(helpers, stop_on_signal, watch);
     }
     return status;
 }
 
 /* Starts the tasks beside the connections. */
 static janus_status start_helpers(struct jrt_http_server *server, janus_nursery *helpers,
-                                  struct watch watches[2])
+                                  janus_io listener)
 {
-    janus_status status = may_watch(&server->options, watches);
-    if (status == JANUS_OK) status = janus_spawn(helpers, jrt_http_tick, server);
-    for (int i = 0; i < 2 && server->options.stop_on_signals && status == JANUS_OK; i++) {
-        status = janus_spawn(helpers, stop_on_signal, &watches[i]);
-    }
-    return status;
+    janus_status status = janus_spawn(helpers, jrt_http_tick, server);
+    if (status != JANUS_OK || !server->options.stop_on_signals) return status;
+    return watch_signals(server, helpers, listener);
 }
 
 static janus_status serve_with_helpers(struct jrt_http_server *server, janus_io listener)
 {
-    struct watch  watches[2] = {{listener, SIGTERM}, {listener, SIGINT}};
     janus_nursery helpers;
     janus_status  status = janus_nursery_open(
         &helpers, JANUS_NURSERY_OPTIONS(.name = "http", .policy = JANUS_POLICY_WAIT_ALL,
                                          .exhaustion = JANUS_EXHAUSTION_END, .owner_apart = true));
     if (status < JANUS_OK) return status;
     status = jrt_http_wire_stack(server, &helpers);
-    if (status == JANUS_OK) status = start_helpers(server, &helpers, watches);
+    if (status == JANUS_OK) status = start_helpers(server, &helpers, listener);
     if (status == JANUS_OK && server->single == NULL) status = serve(server, listener);
     if (status == JANUS_OK && server->single != NULL) jrt_http_connection_run(server->single);
     JANUS_IGNORE(janus_nursery_cancel(&helpers));

@@ -58,6 +58,7 @@ enum {
     JRT_HTTP_STACKS_KEPT = 32,    /* unused stacks of children, when few children start */
     JRT_HTTP_BLOCKS_KEPT = 64,    /* unused blocks of a server */
     JRT_HTTP_PATIENCE = 1000,     /* milliseconds, for a task to leave a request that is over */
+    JRT_HTTP_SIGNALS = 2,         /* SIGTERM and SIGINT */
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
 };
 
@@ -96,6 +97,14 @@ struct jrt_http_queue {
     struct jrt_http_connection *first, **end;
 };
 
+/* A signal that stops the server. */
+struct jrt_http_watch {
+    janus_io listener;
+    int      number;
+    bool     caught;
+    uint64_t count; /* of signals so far */
+};
+
 /* Shared by all connections. */
 struct jrt_http_server {
     janus_http_handler         *handler;
@@ -108,7 +117,8 @@ struct jrt_http_server {
     size_t                      wire_stack_bytes; /* of a connection's task; 0: the scheduler's */
     char                        server_line[128]; /* "Server: x\r\n" */
     size_t                      server_line_bytes;
-    struct jrt_http_log        *log;    /* NULL: none */
+    struct jrt_http_log        *log; /* NULL: none */
+    struct jrt_http_watch       watches[JRT_HTTP_SIGNALS];
     struct jrt_http_connection *single; /* of janus_http_serve_one: it runs in the same task */
     atomic_bool                 stopping;
     atomic_bool                 crowded;    /* it is full, and another client waits */

@@ -108,6 +108,16 @@ TEST("SIGTERM stops the server")
                             .options = JANUS_HTTP_OPTIONS(.stop_on_signals = true)});
 }
 
+TEST("a server that has answered a request gets SIGTERM, which does not end the process")
+{
+    for (uint32_t i = 0; i < 40; i++) {
+        talk_run(&(struct talk){.handler = wait_for_go,
+                                .client = stop_by_signal,
+                                .workers = 1 + i % 4,
+                                .options = JANUS_HTTP_OPTIONS(.stop_on_signals = true)});
+    }
+}
+
 enum { GUESTS = 12 };
 
 static void come_together(struct talk *talk)
