@@ -18,7 +18,9 @@ static bool fits(const char *pattern, janus_http_request *request)
     request->captured_count = 0;
     while (*pattern != '\0') {
         if (*pattern != '{') {
-            if (at == end || *at++ != *pattern++) return false;
+            if (at == end || *at != *pattern) return false;
+            at++;
+            pattern++;
             continue;
         }
         const char *close = strchr(pattern, '}');

@@ -95,8 +95,10 @@ static char *remove_dots(char *path, const char *end)
         size_t bytes = (size_t)(next - from);
         bool   one = bytes == 2 && from[1] == '.';
         bool   two = bytes == 3 && from[1] == '.' && from[2] == '.';
-        if (two) {
-            while (to > path && *--to != '/') {
+        if (two) { /* the segment before goes, too */
+            while (to > path) {
+                to--;
+                if (*to == '/') break;
             }
         }
         if (!one && !two) {
