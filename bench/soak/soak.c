@@ -22,6 +22,7 @@
 
 #include <dirent.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -186,6 +187,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: %s MINUTES SEED\n", argv[0]);
         return 2;
     }
+    (void)signal(SIGPIPE, SIG_IGN); /* OpenSSL writes without MSG_NOSIGNAL */
     net_need(mkdtemp(folder) != NULL, folder);
     prepare(folder);
     for (unsigned i = 0; i < THREADS; i++) {
