@@ -182,7 +182,8 @@ static int64_t serve_tls(void *argument)
     need(janus_tls_server_create(&own, 1, NULL, &tls, NULL));
     need(janus_http_serve(tls_listener, NULL, argument,
                           JANUS_HTTP_OPTIONS(.routes = routes, .max_connections = CONNECTIONS,
-                                             .wire = janus_tls_server_wire(tls))));
+                                             .wire = janus_tls_server_wire(tls),
+                                             .stop_on_signals = true)));
     janus_tls_server_destroy(tls);
     return 0;
 }
@@ -213,7 +214,8 @@ static int64_t serve(void *argument)
         net_announce(at.port, "janusrt", JANUS_VERSION_STRING);
         need(janus_http_serve(listener, NULL, argument,
                               JANUS_HTTP_OPTIONS(.routes = routes, .max_connections = CONNECTIONS,
-                                                 .request_budget = &budget)));
+                                                 .request_budget = &budget,
+                                                 .stop_on_signals = true)));
     }
     return status;
 }
