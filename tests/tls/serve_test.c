@@ -239,3 +239,61 @@ TEST("a graceful stop ends idle connections of TLS")
 {
     secure_run((struct talk){.handler = greet, .client = stop_idle, .seed = 6});
 }
+
+/* A program that accepts by itself. */
+static int64_t serve_one(void *argument)
+{
+    struct talk *talk = argument;
+    janus_io     io;
+    CHECK_EQ(janus_accept(talk->listener, &io, NULL), JANUS_OK);
+    talk->served = janus_http_serve_one(
+        io, greet, NULL, JANUS_HTTP_OPTIONS(.wire = janus_tls_server_wire(tls_server)));
+    return 0;
+}
+
+static int64_t serve_one_first(void *argument)
+{
+    struct talk *talk = argument;
+    janus_status status;
+    CHECK_EQ(janus_address_parse("127.0.0.1:0", &talk->at), JANUS_OK);
+    CHECK_EQ(janus_listen(&talk->at, NULL, &talk->listener), JANUS_OK);
+    CHECK_EQ(janus_io_local(talk->listener, &talk->at), JANUS_OK);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, serve_one, talk), JANUS_OK);
+        janus_http_client *client = secure_client();
+        secure_get(talk, client, "/", "Hello!\n");
+        secure_get(talk, client, "/", "Hello!\n");
+        janus_http_client_destroy(client);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    CHECK_EQ(talk->served, JANUS_OK);
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    return 0;
+}
+
+/* The stack of this task does not suffice. */
+static int64_t serve_one_small(void *argument)
+{
+    janus_io ends[2];
+    (void)argument;
+    CHECK_EQ(janus_io_pair(NULL, ends), JANUS_OK);
+    CHECK_EQ(janus_http_serve_one(ends[0], greet, NULL,
+                                  JANUS_HTTP_OPTIONS(.wire = janus_tls_server_wire(tls_server))),
+             JANUS_INVALID);
+    CHECK_EQ(janus_io_close(ends[1]), JANUS_OK);
+    return 0;
+}
+
+TEST("a program that accepts by itself serves one connection of TLS, with a stack that suffices")
+{
+    static struct talk talk;
+    tls_server = server_of(own_paper(), NULL);
+    tls_client = trusting();
+    rig_run(2, serve_one_first, &talk, 1);
+    janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.stack_bytes = 16384));
+    rig_do(scheduler, serve_one_small, NULL);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+    janus_tls_server_destroy(tls_server);
+    janus_tls_client_destroy(tls_client);
+}
