@@ -10,6 +10,15 @@ enum {
     GATHERED_MAX = 4096,  /* a longer body is sent from where it lies */
 };
 
+/* Copies bytes to a place that has room for them, and returns what is behind them. */
+static char *put(char *at, const char *bytes, size_t count)
+{
+    memcpy(at, bytes, count);
+    return at + count;
+}
+
+#define PUT(at, literal) put(at, literal, sizeof(literal) - 1)
+
 static void append(struct jrt_http_out *out, const char *bytes, size_t count)
 {
     memcpy(out->at + out->bytes, bytes, count);
@@ -18,21 +27,17 @@ static void append(struct jrt_http_out *out, const char *bytes, size_t count)
 
 #define APPEND(out, literal) append(out, literal, sizeof(literal) - 1)
 
-static void append_number(struct jrt_http_out *out, uint64_t number)
+static char *put_number(char *at, uint64_t number)
 {
     char   digits[20];
     size_t first = sizeof digits;
-    do {
+    while (number >= 10) {
         digits[--first] = (char)('0' + number % 10);
         number /= 10;
-    } while (number != 0);
-    append(out, digits + first, sizeof digits - first);
-}
-
-static void append_date(struct janus_http *http)
-{
-    jrt_http_date_get(http->server, http->out.at + http->out.bytes);
-    http->out.bytes += JRT_HTTP_DATE_LINE_BYTES;
+    }
+    *at++ = (char)('0' + number); /* most significant */
+    while (first < sizeof digits) *at++ = digits[first++];
+    return at;
 }
 
 static bool is_bodiless(unsigned status) { return status == 204 || status == 304; }
@@ -54,63 +59,81 @@ static bool can_keep(const struct janus_http *http)
     return http->body_over || (!http->continue_due && http->left <= JRT_HTTP_DRAIN_BYTES);
 }
 
-static void append_status(struct jrt_http_out *out, unsigned status)
+static char *put_status(char *at, unsigned status)
 {
-    if (status == 200)
-        APPEND(out, "HTTP/1.1 200 OK\r\n");
-    else
-        JANUS_IGNORE(jrt_http_put_status(out, status));
+    struct jrt_http_out out = {at, HEAD_BYTES_MAX, 0};
+    if (status == 200) return PUT(at, "HTTP/1.1 200 OK\r\n");
+    JANUS_IGNORE(jrt_http_put_status(&out, status));
+    return at + out.bytes;
 }
 
 /* The fields that frame the answer, and the end of the head. */
-static void append_framing(struct janus_http *http, unsigned status, uint64_t length)
+static char *put_framing(struct janus_http *http, char *at, unsigned status, uint64_t length)
 {
-    struct jrt_http_out *out = &http->out;
     http->chunked = false;
     if (is_bodiless(status)) {
         length = 0;
     } else if (length != JANUS_HTTP_UNKNOWN) {
-        APPEND(out, "Content-Length: ");
-        append_number(out, length);
-        APPEND(out, "\r\n");
+        at = PUT(at, "Content-Length: ");
+        at = put_number(at, length);
+        at = PUT(at, "\r\n");
     } else if (http->head.minor >= 1) {
         http->chunked = true;
-        APPEND(out, "Transfer-Encoding: chunked\r\n");
+        at = PUT(at, "Transfer-Encoding: chunked\r\n");
     } else {
         http->keep = false; /* the end of the connection is the end of the answer */
     }
     if (!http->keep)
-        APPEND(out, "Connection: close\r\n");
+        at = PUT(at, "Connection: close\r\n");
     else if (http->head.minor == 0)
-        APPEND(out, "Connection: keep-alive\r\n");
-    APPEND(out, "\r\n");
+        at = PUT(at, "Connection: keep-alive\r\n");
+    return PUT(at, "\r\n");
+}
+
+/* Whether a text may be the value of a field: eight bytes at a time, if none can be a control. */
+static bool is_value(struct jrt_http_text text)
+{
+    const uint64_t ones = UINT64_C(0x0101010101010101), tops = ones << 7;
+    size_t         i = 0;
+    for (; text.bytes - i >= 8; i += 8) {
+        uint64_t word, low, rubout;
+        memcpy(&word, text.at + i, 8);
+        low = (word - ones * 0x20) & ~word; /* the top bit: a byte below 0x20 */
+        rubout = (word ^ ones * 0x7f) - ones;
+        if (((low | (rubout & ~word)) & tops) != 0) break;
+    }
+    for (; i < text.bytes; i++) {
+        if (!jrt_http_is(text.at[i], JRT_HTTP_VALUE)) return false;
+    }
+    return true;
 }
 
 janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
                                   struct jrt_http_text type, uint64_t length)
 {
-    struct jrt_http_out *out = &http->out;
-    if (type.bytes > TYPE_BYTES_MAX) return JANUS_INVALID;
-    for (size_t i = 0; i < type.bytes; i++) {
-        if (!jrt_http_is(type.at[i], JRT_HTTP_VALUE)) return JANUS_INVALID;
-    }
+    const struct jrt_http_server *server = http->server;
+    if (type.bytes > TYPE_BYTES_MAX || !is_value(type)) return JANUS_INVALID;
     janus_status room = jrt_http_make_room(http, HEAD_BYTES_MAX + type.bytes + http->lines_bytes);
     if (room != JANUS_OK) return room;
     http->keep = can_keep(http);
     http->status = (uint16_t)status;
     http->promised = length;
     http->bodiless = http->head.method == JRT_HTTP_HEAD || is_bodiless(status);
-    append_status(out, status);
-    append_date(http);
-    append(out, http->server->server_line, http->server->server_line_bytes);
-    if (http->lines_bytes > 0) append(out, http->rare->lines, http->lines_bytes);
+    char *at = put_status(http->out.at + http->out.bytes, status);
+    jrt_http_date_get(http->server, at);
+    at += JRT_HTTP_DATE_LINE_BYTES;
+    if (server->server_line_bytes > 0) {
+        at = put(at, server->server_line, server->server_line_bytes);
+    }
+    if (http->lines_bytes > 0) at = put(at, http->rare->lines, http->lines_bytes);
     http->lines_bytes = 0; /* from now on these are trailers */
     if (type.bytes > 0) {
-        APPEND(out, "Content-Type: ");
-        append(out, type.at, type.bytes);
-        APPEND(out, "\r\n");
+        at = PUT(at, "Content-Type: ");
+        at = put(at, type.at, type.bytes);
+        at = PUT(at, "\r\n");
     }
-    append_framing(http, status, length);
+    at = put_framing(http, at, status, length);
+    http->out.bytes = (size_t)(at - http->out.at);
     return JANUS_OK;
 }
 

@@ -210,7 +210,10 @@ static const char *field_line(struct jrt_http_head *head, const struct jrt_http_
     if (*colon != ':' || colon == name) return bad_name(head, line, colon);
 
     const char *value = colon + 1;
-    while (value < end && jrt_http_is_space(*value)) value++;
+    if (end - value >= 2 && *value == ' ' && (uint8_t)value[1] > ' ')
+        value++; /* one space stands in most lines */
+    else
+        while (value < end && jrt_http_is_space(*value)) value++;
     const char *stop = jrt_http_scan_value(line->floor, value, end);
     if (end - stop < 2 && (stop == end || *stop == '\r')) return jrt_http_cut(head, line);
     if (*stop != '\r')

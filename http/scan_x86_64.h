@@ -70,10 +70,13 @@ static inline const char *scan_first(unsigned stops, const char *at, const char 
 
 static inline const char *jrt_http_scan_token(const char *floor, const char *at, const char *end)
 {
-    if (end - at >= 16)
-        at = scan_first(scan_stops_name(scan_load(at)), at, at + 16);
-    else if (end - floor >= 16)
+    if (end - at >= 16) {
+        unsigned stops = scan_stops_name(scan_load(at)) | 0x10000u;
+        at += __builtin_ctz(stops);
+        if (at < end && *at == ':') return at; /* the end of most names */
+    } else if (end - floor >= 16) {
         at = scan_first(SCAN_LAST(scan_stops_name, at, end), at, end);
+    }
     return jrt_http_scan_plain(at, end, JRT_HTTP_TOKEN); /* digits, _ and names above 16 bytes */
 }
 

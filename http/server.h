@@ -47,6 +47,7 @@
 enum {
     JRT_HTTP_DATE_LINE_BYTES = 6 + 29 + 2,
     JRT_HTTP_DATE_WORDS = 5,
+    JRT_HTTP_DATE_ROOM = 8 * JRT_HTTP_DATE_WORDS,
     JRT_HTTP_SMALL_BYTES = 1024,  /* the first buffer for answers */
     JRT_HTTP_OUT_BYTES = 8192,    /* answers that leave together, short parts of streams */
     JRT_HTTP_LINES_BYTES = 4096,  /* fields that the handler sets */
@@ -188,7 +189,7 @@ enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE
 
 /* What the library holds for a task: bytes of records, and records in frames of the task. */
 struct jrt_http_left {
-    size_t records, frames;
+    size_t records, frames, memory; /* memory: of its budget */
 };
 
 /* The part of a block that few requests use. */
@@ -268,8 +269,7 @@ struct janus_http {
     uint64_t began_ns; /* with a log */
 
     /* The child. */
-    uint64_t             memory; /* when it began, to see what a handler leaves behind */
-    struct jrt_http_left before;
+    struct jrt_http_left before;   /* when it began, to see what a handler leaves behind */
     janus_budget         share;    /* what it got */
     janus_budget   portion, given; /* supervised: for each recharge, for this request so far */
     janus_nursery *nursery;        /* the child's own */
@@ -402,7 +402,8 @@ void jrt_http_make_way(struct jrt_http_server *server);
 void jrt_http_tick_by(struct jrt_http_server *server, uint64_t when);
 /* Brings the server's date up to date; for one thread at a time. */
 void jrt_http_date_set(struct jrt_http_server *server);
-void jrt_http_date_get(struct jrt_http_server *server, char out[JRT_HTTP_DATE_LINE_BYTES]);
+/* Writes JRT_HTTP_DATE_LINE_BYTES, and some bytes behind them. */
+void jrt_http_date_get(const struct jrt_http_server *server, char out[JRT_HTTP_DATE_ROOM]);
 
 /* body.c */
 void jrt_http_body_begin(struct janus_http *http);

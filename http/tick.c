@@ -33,21 +33,21 @@ void jrt_http_date_set(struct jrt_http_server *server)
     atomic_fetch_add(&server->date_version, 1);
 }
 
-void jrt_http_date_get(struct jrt_http_server *server, char out[JRT_HTTP_DATE_LINE_BYTES])
+void jrt_http_date_get(const struct jrt_http_server *server, char out[JRT_HTTP_DATE_ROOM])
 {
-    uint64_t words[JRT_HTTP_DATE_WORDS];
     unsigned version;
     do {
         /* acquire: the words are not read before. */
         version = atomic_load_explicit(&server->date_version, memory_order_acquire);
+#pragma GCC unroll 8
         for (int i = 0; i < JRT_HTTP_DATE_WORDS; i++) {
             /* acquire: the second look comes after. */
-            words[i] = atomic_load_explicit(&server->date[i], memory_order_acquire);
+            uint64_t word = atomic_load_explicit(&server->date[i], memory_order_acquire);
+            memcpy(out + 8 * i, &word, 8);
         }
         /* relaxed: after the acquires above. */
     } while (version % 2 != 0 ||
              version != atomic_load_explicit(&server->date_version, memory_order_relaxed));
-    memcpy(out, words, JRT_HTTP_DATE_LINE_BYTES);
 }
 
 /* A connection that had no request since the last tick goes cold. True: this one does. */

@@ -29,6 +29,7 @@ typedef struct janus_memory_info {
     size_t stack_bytes;  /* reserved for its stack */
     size_t record_bytes; /* its record, books, defers, shields and open nurseries */
     size_t frame_count;  /* open nurseries, and shields with a deadline: in frames of the task */
+    size_t left_bytes;   /* of the memory in its budget, which blocks and handles are paid from */
 } janus_memory_info;
 #define JANUS_MEMORY_INFO() JANUS_SIZED_(janus_memory_info)
 

@@ -263,9 +263,12 @@ janus_status janus_memory_inspect(janus_memory_info *out)
     struct jrt_task *task = current();
     if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
     if (task == NULL) return JANUS_STATE;
-    const struct jrt_stack_class *classes = task->nursery->scheduler->depot->classes;
+    const janus_scheduler        *scheduler = task->nursery->scheduler;
+    const struct jrt_stack_class *classes = scheduler->depot->classes;
+    struct jrt_purse             *purse = task->purse;
     janus_memory_info             info = {.stack_bytes = classes[task->stack_class].promised_bytes,
-                                          .record_bytes = sizeof *task};
+                                          .record_bytes = sizeof *task,
+                                          .left_bytes = scheduler->task_budget.memory};
     for (const struct jrt_defer *defer = task->defers; defer != NULL; defer = defer->next) {
         info.record_bytes += sizeof *defer;
     }
@@ -276,13 +279,22 @@ janus_status janus_memory_inspect(janus_memory_info *out)
     uint16_t shields = jrt_load_relaxed(&task->shield); /* relaxed: only the task writes it. */
     info.record_bytes += shields * sizeof(janus_shield);
     info.frame_count += shields > 0 && task->bounds != NULL;
-    if (task->purse != NULL) info.record_bytes += sizeof *task->purse;
-    if (task->purse != NULL && task->purse->heap != NULL) {
+    if (purse != NULL) {
+        jrt_ledger_settle(purse);
+        info.record_bytes += sizeof *purse;
+        info.left_bytes = purse->left.memory;
+    }
+    if (purse != NULL && purse->heap != NULL) {
         struct jrt_heap_stats stats;
-        jrt_heap_read(task->purse->heap, &stats);
+        jrt_heap_read(purse->heap, &stats);
         info.live_bytes = stats.live_bytes;
         info.held_bytes = stats.held_bytes;
     }
-    jrt_struct_give(out, &info);
+    if (jrt_likely(out->struct_bytes == sizeof info)) { /* without a call */
+        info.struct_bytes = sizeof info;
+        *out = info;
+    } else {
+        jrt_struct_give(out, &info);
+    }
     return JANUS_OK;
 }
