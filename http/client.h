@@ -45,7 +45,16 @@ struct jrt_client_user {
     bool                    owner; /* it created the client */
 };
 
-/* A connection. */
+/*
+ * A connection, or a place for one:
+ *
+ *                user  open  opening
+ *     placed     yes   no    no       a call has taken a place
+ *     opening    yes   no    yes      it connects; it alone writes `io`
+ *     in use     yes   yes   no
+ *     idle       no    yes   no       any call may take it
+ *     cut off    yes   no    any      the client has ended; the user frees the line
+ */
 struct jrt_client_line {
     struct jrt_client_line *next;
     struct jrt_client_user *user; /* NULL: idle. Only the user and the client's end touch `io` */

@@ -217,6 +217,7 @@ static janus_status try_take(janus_http_client *client, const struct jrt_http_ur
     sweep(client, janus_now_ns(), dead);
     struct census found = count(client, url);
     if (found.kept != NULL) {
+        JANUS_EXPECT(found.kept->open && !found.kept->opening);
         *out = found.kept;
         return JANUS_OK;
     }

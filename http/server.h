@@ -85,6 +85,13 @@ struct jrt_http_wire_holder;
 /*
  * Where a connection stands. A cold one has a time at which it is closed. All in one queue wait
  * equally long, so the first of a queue is due first, and no connection needs a timer.
+ *
+ *     SHAKING  ->  FRESH, end              its child opens the wire, for head_ns
+ *     FRESH    ->  WARM, end               a byte comes; or the tick, the stop, a crowd
+ *     WARM     ->  WARM, IDLE, end         its child has ended: THEN_FRESH, THEN_COLD, the others
+ *     IDLE     ->  WARM, end               as FRESH
+ *
+ * Only the connection's task moves it, with the lock.
  */
 enum jrt_http_queue_name {
     JRT_HTTP_FRESH,   /* cold: it waits for its first request, for head_ns */
@@ -184,7 +191,7 @@ static inline janus_wire *jrt_http_wire_of(const struct jrt_http_connection *c)
     return c->holder != NULL ? c->holder->wire : NULL;
 }
 
-/* What has become of the answer. */
+/* What has become of the answer: NONE, then maybe STREAM, then OVER. */
 enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE_OVER };
 
 /* What the library holds for a task: bytes of records, and records in frames of the task. */

@@ -28,6 +28,17 @@ enum {
 
 struct janus_http;
 
+/*
+ * The close:
+ *
+ *                close_sent  over
+ *     open       no          OK
+ *     closing    yes         OK        messages of the other end still come
+ *     closed     yes         CLOSED    both ends have closed, or the server stops
+ *     failed     any         another   no close came, or a wrong frame
+ *
+ * If `broken` is not OK, no byte can be sent, and the connection is shut down.
+ */
 struct janus_websocket {
     janus_io                io;
     janus_wire             *wire;  /* NULL: none */

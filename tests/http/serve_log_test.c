@@ -102,3 +102,64 @@ TEST("each request has a line in the log, or is counted with those that were dro
     rig_run(2, run_logged, &logged, 1);
     CHECK(logged.lines > 0);
 }
+
+/* Two connections, one after the other, which use the same block of the server. */
+
+struct peers {
+    struct talk *talk;
+    janus_io     ends[2];
+    char         text[1024];
+};
+
+static int64_t serve_peers(void *argument)
+{
+    struct peers *peers = argument;
+    peers->talk->served = janus_http_serve(peers->talk->listener, greet, NULL,
+                                           JANUS_HTTP_OPTIONS(.log = peers->ends[1]));
+    CHECK_EQ(janus_io_close(peers->ends[1]), JANUS_OK);
+    return 0;
+}
+
+static void visit(struct talk *talk, char name[JANUS_ADDRESS_TEXT_BYTES])
+{
+    janus_address own;
+    janus_io      io = talk_open(talk);
+    CHECK_EQ(janus_io_local(io, &own), JANUS_OK);
+    (void)janus_address_text(&own, name, JANUS_ADDRESS_TEXT_BYTES);
+    talk_put(io, LAST);
+    CHECK(strstr(talk_rest(talk, io), "Hello!") != NULL);
+}
+
+static int64_t visit_twice(void *argument)
+{
+    struct peers *peers = argument;
+    struct talk  *talk = peers->talk;
+    char          names[2][JANUS_ADDRESS_TEXT_BYTES];
+    size_t        have = 0, got = 0;
+    janus_status  status;
+    CHECK_EQ(janus_io_pair(NULL, peers->ends), JANUS_OK);
+    CHECK_EQ(janus_address_parse("127.0.0.1:0", &talk->at), JANUS_OK);
+    CHECK_EQ(janus_listen(&talk->at, NULL, &talk->listener), JANUS_OK);
+    CHECK_EQ(janus_io_local(talk->listener, &talk->at), JANUS_OK);
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, serve_peers, peers), JANUS_OK);
+        for (int i = 0; i < 2; i++) visit(talk, names[i]);
+        CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    }
+    CHECK_EQ(status, JANUS_OK);
+    while (janus_io_read(peers->ends[0], peers->text + have, sizeof peers->text - 1 - have, &got) ==
+           JANUS_OK) {
+        have += got;
+    }
+    for (int i = 0; i < 2; i++) CHECK(strstr(peers->text, names[i]) != NULL);
+    CHECK_EQ(janus_io_close(peers->ends[0]), JANUS_OK);
+    return 0;
+}
+
+TEST("a line names the client of its own connection")
+{
+    struct talk  talk = {0};
+    struct peers peers = {.talk = &talk};
+    rig_run(1, visit_twice, &peers, 1);
+}

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The server's deadlines, on a simulated clock: slow heads, slow bodies, slow readers, idlers. */
+#include "http/server.h"
 #include "talk.h"
 
 #include <janusrt/memory.h>
@@ -233,4 +234,55 @@ TEST("a request that takes longer than handler_ns is cancelled and gets 503")
                             .client = wait_for_the_end,
                             .options = JANUS_HTTP_OPTIONS(.handler_ns = 3 * JANUS_SECONDS),
                             .seed = 7});
+}
+
+static atomic_int written;
+
+/* The tick ends a write by a deadline. The deadline may come late, in the next write. */
+static int64_t set_old_deadlines(void *argument)
+{
+    const struct janus_http *http = jrt_http_block(argument);
+    for (int i = 0; i < 3; i++) {
+        janus_io_info info = JANUS_IO_INFO();
+        do {
+            CHECK_EQ(janus_yield(), JANUS_OK);
+            if (atomic_load(&written) != 0) return 0;
+            CHECK_EQ(janus_io_inspect(http->io, &info), JANUS_OK);
+        } while ((info.waits & JANUS_IO_WRITE) == 0 || info.write_deadline == 1);
+        CHECK_EQ(janus_io_set_deadline(http->io, JANUS_IO_WRITE, 1), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t write_with_old_deadlines(janus_http *http, const janus_http_request *request)
+{
+    janus_status status;
+    JANUS_NURSERY(n, status)
+    {
+        CHECK_EQ(janus_spawn(n, set_old_deadlines, http), JANUS_OK);
+        (void)write_much(http, request);
+        atomic_store(&written, 1);
+    }
+    return status;
+}
+
+static void read_late(struct talk *talk)
+{
+    struct slow *slow = talk->argument;
+    janus_io     io = talk_open(talk);
+    size_t       got = 0, have = 0;
+    talk_put(io, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    CHECK_EQ(janus_sleep(5 * JANUS_SECONDS), JANUS_OK);
+    while (janus_io_read(io, talk->text, 32768, &got) == JANUS_OK) have += got;
+    CHECK(have > MUCH);
+    CHECK_EQ(slow->status, JANUS_OK);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("a deadline that was meant for an earlier write ends no answer")
+{
+    struct slow slow = {0};
+    atomic_store(&written, 0);
+    talk_run(&(struct talk){
+        .handler = write_with_old_deadlines, .argument = &slow, .client = read_late, .seed = 7});
 }
