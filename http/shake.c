@@ -88,7 +88,7 @@ bool jrt_http_shake(struct jrt_http_connection *c)
                                         .deadline_ns = end)); /* the spawn may wait for a task */
     if (status < JANUS_OK) return false;
     status = start(c, &nursery, own.stack_bytes + 1); /* not on this stack */
-    if (status == JANUS_SPAWN_BUDGET) status = start(c, &nursery, own.stack_bytes);
+    if (status == JANUS_SPAWN_BUDGET) status = start(c, &nursery, c->server->wire_stack_bytes);
     janus_status ended = janus_nursery_end(&nursery, NULL);
     JANUS_IGNORE(janus_io_set_deadline(c->io, JANUS_IO_WRITE, JANUS_IO_NEVER));
     return status == JANUS_OK && ended == JANUS_OK;
