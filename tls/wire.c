@@ -70,7 +70,9 @@ static bool lock(struct jrt_tls_wire *wire)
 {
     janus_status status = janus_mutex_try_lock(&wire->state);
     if (status == JANUS_WOULD_WAIT) {
-        janus_shield_begin();
+        /* A shield with a deadline does not end with the scheduler's grace_ns. */
+        janus_shield shield;
+        janus_shield_begin_until(&shield, JANUS_IO_NEVER - 1);
         status = janus_mutex_lock(&wire->state);
         janus_shield_end();
     }
