@@ -173,14 +173,22 @@ static void look(struct jrt_http_left *out)
     *out = (struct jrt_http_left){memory.record_bytes, memory.frame_count, memory.left_bytes};
 }
 
-static size_t left_frames(void)
+/*
+ * Ends shields that the handler left in frames that have ended, before calls write there. `own`
+ * nurseries are ours. False: a nursery may be there, for which nothing can be done here.
+ */
+static bool end_shields(const struct janus_http *http, size_t own)
 {
+    const size_t         most = http->before.records + (own + 1) * sizeof(janus_nursery);
     struct jrt_http_left left;
-    look(&left);
-    return left.frames;
+    for (look(&left); left.frames != http->before.frames + own; look(&left)) {
+        if (left.records >= most) return false;
+        janus_shield_end();
+    }
+    return true;
 }
 
-/* Runs the handler with a time limit. False: it left a nursery or a shield open. */
+/* Runs the handler with a time limit. False: it left a nursery open. */
 static bool run_limited(struct janus_http *http, int64_t *result)
 {
     uint64_t      end = jrt_http_after(janus_now_ns(), http->server->options.handler_ns);
@@ -190,7 +198,8 @@ static bool run_limited(struct janus_http *http, int64_t *result)
     *result = status;
     if (status < JANUS_OK) return true;
     *result = call_handler(http);
-    if (left_frames() != http->before.frames + 1) return false;
+    http->result = *result;
+    if (!end_shields(http, 1)) return false;
     status = janus_nursery_end(&limit, NULL);
     if (status == JANUS_CANCELLED && http->fault == 0) {
         http->fault = 503;
@@ -199,7 +208,7 @@ static bool run_limited(struct janus_http *http, int64_t *result)
     return true;
 }
 
-/* Runs the handler, and ends its answer. False: it left a nursery or a shield open. */
+/* Runs the handler, and ends its answer. False: it left a nursery open. */
 static bool run_handler(struct janus_http *http)
 {
     int64_t result;
@@ -218,9 +227,9 @@ static bool run_handler(struct janus_http *http)
     look(&left);
     http->littered = left.records != http->before.records || left.memory != http->before.memory;
     http->result = result;
-    /* A nursery or a shield lies in a frame that has ended. Little may be called here, so the
-     * connection's task ends the answer. */
-    if (left.frames != http->before.frames) return false;
+    /* If a nursery lies in a frame that has ended, little may be called here, so the connection's
+     * task ends the answer. */
+    if (left.frames != http->before.frames && !end_shields(http, 0)) return false;
     jrt_http_answer_end(http, result);
     http->active = false;
     return true;

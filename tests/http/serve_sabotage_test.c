@@ -39,8 +39,9 @@ static void stop_behind_shield(struct talk *talk)
 
 static void ask_behind_dead_shield(struct talk *talk)
 {
-    CHECK_STR(talk_ask(talk, GET("/until") LAST("/ever")), OK_SET);
-    CHECK_STR(talk_ask(talk, GET("/until")), OK_SET);
+    for (int i = 0; i < 3; i++) {
+        CHECK(strncmp(talk_ask(talk, GET("/until") LAST("/")), OK_SET OK_SET, 40) == 0);
+    }
 }
 
 TEST("a shield that a handler leaves behind does not keep the server from stopping")
@@ -51,7 +52,7 @@ TEST("a shield that a handler leaves behind does not keep the server from stoppi
                             .seed = 7});
 }
 
-TEST("a shield in a frame that has ended ends the connection")
+TEST("a shield in a frame that has ended ends before the next request")
 {
     if (JRT_ASAN) SKIP("AddressSanitizer uses the frame of the shield again at once");
     talk_run(&(struct talk){.handler = leave_shield, .client = ask_behind_dead_shield});
