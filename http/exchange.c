@@ -160,8 +160,15 @@ __attribute__((noinline)) static int64_t call_handler(struct janus_http *http)
     __asm__ volatile("" : : "r"(gap) : "memory"); /* the compiler must keep it */
     jrt_http_name_begin(http);
     result = http->server->handler(jrt_http_name(http), &http->request);
-    http->intruded = !jrt_http_name_end(http);
     __asm__ volatile("" : : "r"(gap) : "memory");
+    return result;
+}
+
+/* Calls the handler. What ends its request is called above the gap. */
+static int64_t call_named(struct janus_http *http)
+{
+    int64_t result = call_handler(http);
+    http->intruded = !jrt_http_name_end(http);
     return result;
 }
 
@@ -197,7 +204,7 @@ static bool run_limited(struct janus_http *http, int64_t *result)
         janus_nursery_open(&limit, JANUS_NURSERY_OPTIONS(.deadline_ns = end, .name = "handler"));
     *result = status;
     if (status < JANUS_OK) return true;
-    *result = call_handler(http);
+    *result = call_named(http);
     http->result = *result;
     if (!end_shields(http, 1)) return false;
     status = janus_nursery_end(&limit, NULL);
@@ -216,7 +223,7 @@ static bool run_handler(struct janus_http *http)
     if (http->server->options.handler_ns != 0) {
         if (!run_limited(http, &result)) return false;
     } else {
-        result = call_handler(http);
+        result = call_named(http);
     }
     if (http->intruded) {
         http->active = false;
