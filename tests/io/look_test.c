@@ -92,15 +92,25 @@ TEST("after an error of the system, an explanation has its number and what to do
     rig_run(1, refused, NULL, 1);
 }
 
-static int64_t read_late(void *argument)
+static int64_t write_one(void *argument)
 {
-    janus_io pair[2];
-    char     byte;
-    size_t   got;
+    size_t put;
+    return janus_io_write(*(janus_io *)argument, "x", 1, &put);
+}
+
+/* On one worker the writer runs when the reader waits. */
+static int64_t read_early(void *argument)
+{
+    janus_io      pair[2];
+    janus_nursery n;
+    char          byte;
+    size_t        got;
     (void)argument;
     wire_pair(pair);
-    CHECK_EQ(janus_io_set_deadline(pair[0], JANUS_IO_READ, janus_now_ns() + 1000000), JANUS_OK);
-    CHECK_EQ(janus_io_read(pair[0], &byte, 1, &got), JANUS_DEADLINE);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, write_one, &pair[1]), JANUS_OK);
+    CHECK_EQ(janus_io_read(pair[0], &byte, 1, &got), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
     wire_close(pair);
     return 0;
 }
@@ -112,7 +122,7 @@ TEST("a trace has the descriptor for which a task waited")
     FILE        *file = tmpfile();
     CHECK(file != NULL);
     CHECK_EQ(janus_trace_create(NULL, &trace), JANUS_OK);
-    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .trace = trace), read_late, NULL,
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .trace = trace), read_early, NULL,
                        NULL),
              JANUS_OK);
     CHECK_EQ(janus_trace_write(trace, JANUS_TRACE_FORMAT_TEXT, fileno(file)), JANUS_OK);
