@@ -123,7 +123,7 @@ static int wait_in_set(int fd, struct epoll_event *events, int max, uint64_t dea
     if (deadline_ns == 0) return wait_in_ms(fd, events, max, 0);
     if (deadline_ns == JRT_NEVER) return wait_in_ms(fd, events, max, -1);
     struct timespec left = time_until(deadline_ns);
-    if (!jrt_load_relaxed(&coarse)) { /* relaxed: learned again at worst. */
+    if (!JRT_TSAN && !jrt_load_relaxed(&coarse)) { /* relaxed: learned again at worst. */
         int count = (int)syscall(SYS_epoll_pwait2, fd, events, max, &left, NULL, 0);
         if (count >= 0 || errno != ENOSYS) return count;
         jrt_store_relaxed(&coarse, true); /* relaxed: as above. */
