@@ -23,6 +23,8 @@ void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)
     bool can_end = breakable &&
                    /* relaxed: its own. [task-interrupt] */
                    (jrt_load_relaxed(&task->shield) == 0 || !jrt_shield_holds(task));
+    /* If a waker comes before the task leaves, the status stays in the park word, [task-clean]. */
+    task->dirty = true;
     jrt_store_relaxed(&task->wait, (uint8_t)wait); /* relaxed: for dumps. */
     /* relaxed: its own. */
     uint32_t shields = breakable && !can_end ? jrt_load_relaxed(&task->shield) : 0u;
