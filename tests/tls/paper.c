@@ -118,3 +118,12 @@ struct paper paper_rsa(struct paper authority, const char *names, unsigned bits)
 {
     return vouch(authority, EVP_RSA_gen(bits), names, -DAY, DAY);
 }
+
+#if JRT_TSAN
+/* OpenSSL is not compiled with the sanitizer, which does not see how it counts references. */
+const char *__tsan_default_suppressions(void);
+const char *__tsan_default_suppressions(void)
+{
+    return "called_from_lib:libcrypto.so.3\ncalled_from_lib:libssl.so.3\n";
+}
+#endif
