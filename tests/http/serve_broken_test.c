@@ -91,18 +91,17 @@ TEST("a server in a pool that is used up ends, and leaves nothing that others fi
 }
 
 /* Cancels a server whose task is broken off where it waits. */
-static int64_t unwind(void *argument)
+/* A task that serves is broken off while it has `others` connections and another one. */
+static int64_t unwind_task(struct talk *talk, janus_entry *serves, int others)
 {
-    struct talk *talk = argument;
     janus_status status;
     open_listener(talk);
-    atomic_store(&begun, 0);
     JANUS_NURSERY(n, status, .owner_apart = true)
     {
-        CHECK_EQ(janus_spawn_with(n, talk_serve, talk,
+        CHECK_EQ(janus_spawn_with(n, serves, talk,
                                   JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
                  JANUS_OK);
-        CHECK_EQ(ask_on(talk, 3), 3);
+        if (others > 0) CHECK_EQ(ask_on(talk, others), others);
         janus_io io = talk_open(talk);
         talk_put(io, GET);
         (void)talk_until(talk, io, "Hello!");
@@ -112,6 +111,12 @@ static int64_t unwind(void *argument)
     CHECK_EQ(status, JANUS_CANCELLED);
     CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
     return 0;
+}
+
+static int64_t unwind(void *argument)
+{
+    atomic_store(&begun, 0);
+    return unwind_task(argument, talk_serve, 3);
 }
 
 TEST("a server whose task is broken off leaves no memory behind")
@@ -149,26 +154,7 @@ static size_t mapped(void)
     return size;
 }
 
-static int64_t unwind_single(void *argument)
-{
-    struct talk *talk = argument;
-    janus_status status;
-    open_listener(talk);
-    JANUS_NURSERY(n, status, .owner_apart = true)
-    {
-        CHECK_EQ(janus_spawn_with(n, serve_single, talk,
-                                  JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
-                 JANUS_OK);
-        janus_io io = talk_open(talk);
-        talk_put(io, GET);
-        (void)talk_until(talk, io, "Hello!");
-        CHECK_EQ(janus_nursery_cancel(n), JANUS_OK);
-        CHECK_EQ(janus_io_close(io), JANUS_OK);
-    }
-    CHECK_EQ(status, JANUS_CANCELLED);
-    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
-    return 0;
-}
+static int64_t unwind_single(void *argument) { return unwind_task(argument, serve_single, 0); }
 
 TEST("a task that is broken off while it serves one connection leaves no block behind")
 {

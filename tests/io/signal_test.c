@@ -269,22 +269,6 @@ static int64_t stop_on_signal(void *argument)
     return janus_io_close(*(janus_io *)argument);
 }
 
-static int64_t answer(janus_io io, void *argument)
-{
-    char   byte;
-    size_t got;
-    (void)argument;
-    while (janus_io_read(io, &byte, 1, &got) == JANUS_OK) {
-        if (janus_io_write(io, &byte, 1, NULL) != JANUS_OK) break;
-    }
-    return 0;
-}
-
-static int64_t serve(void *argument)
-{
-    return janus_serve(*(janus_io *)argument, answer, NULL, NULL, NULL);
-}
-
 static int64_t stop_gracefully(void *argument)
 {
     janus_address at;
@@ -294,7 +278,7 @@ static int64_t stop_gracefully(void *argument)
     CHECK_EQ(janus_signal_catch(SIGTERM, NULL), JANUS_OK);
     CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
     CHECK_EQ(janus_spawn(&n, stop_on_signal, &listener), JANUS_OK);
-    CHECK_EQ(janus_spawn(&n, serve, &listener), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, wire_serve_echo, &listener), JANUS_OK);
     CHECK_EQ(janus_connect(&at, NULL, &io), JANUS_OK);
     wire_put(io, "a", 1);
     CHECK_EQ(wire_get(io), 'a');

@@ -346,22 +346,6 @@ TEST("a program without I/O has no set")
 
 /* As many handles as may live. */
 
-static int64_t answer(janus_io io, void *argument)
-{
-    char   byte;
-    size_t got;
-    (void)argument;
-    while (janus_io_read(io, &byte, 1, &got) == JANUS_OK) {
-        if (janus_io_write(io, &byte, 1, NULL) != JANUS_OK) break;
-    }
-    return 0;
-}
-
-static int64_t serve_few(void *argument)
-{
-    return janus_serve(*(janus_io *)argument, answer, NULL, NULL, NULL);
-}
-
 static void ask(int fd, char byte)
 {
     char got = 0;
@@ -395,7 +379,7 @@ static int64_t serve_many(void *argument)
     CHECK_EQ(pthread_create(&thread, NULL, visit_all, &at), 0);
     JANUS_NURSERY(n, status)
     {
-        CHECK_EQ(janus_spawn(n, serve_few, &listener), JANUS_OK);
+        CHECK_EQ(janus_spawn(n, wire_serve_echo, &listener), JANUS_OK);
         while (pthread_tryjoin_np(thread, NULL) != 0) JANUS_IGNORE(janus_sleep(rig_ms));
         CHECK_EQ(janus_io_close(listener), JANUS_OK);
     }

@@ -114,4 +114,21 @@ static inline int wire_sockets(void)
     return count;
 }
 
+/* Serves a listener until it is closed: gives back every byte. */
+static inline int64_t wire_echo(janus_io io, void *argument)
+{
+    char   byte;
+    size_t got;
+    (void)argument;
+    while (janus_io_read(io, &byte, 1, &got) == JANUS_OK) {
+        if (janus_io_write(io, &byte, 1, NULL) != JANUS_OK) break;
+    }
+    return 0;
+}
+
+static inline int64_t wire_serve_echo(void *listener)
+{
+    return janus_serve(*(janus_io *)listener, wire_echo, NULL, NULL, NULL);
+}
+
 #endif
