@@ -72,7 +72,7 @@ static char *put_framing(struct janus_http *http, char *at, unsigned status, uin
 {
     http->chunked = false;
     if (is_bodiless(status)) {
-        length = 0;
+        /* it has no framing */
     } else if (length != JANUS_HTTP_UNKNOWN) {
         at = PUT(at, "Content-Length: ");
         at = put_number(at, length);

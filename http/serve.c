@@ -325,8 +325,8 @@ static void stop(struct jrt_http_server *server)
 static janus_status end_by(janus_nursery *nursery, uint64_t end)
 {
     janus_nursery_result result;
-    janus_status         status = janus_nursery_close(nursery);
-    while ((status = janus_nursery_set_deadline(nursery, end)) == JANUS_NO_MEMORY &&
+    JANUS_IGNORE(janus_nursery_close(nursery));
+    while (janus_nursery_set_deadline(nursery, end) == JANUS_NO_MEMORY &&
            !janus_nursery_try_await(nursery, &result)) {
         if (janus_now_ns() >= end) JANUS_IGNORE(janus_nursery_cancel(nursery));
         if (janus_yield() != JANUS_OK) break;

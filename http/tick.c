@@ -40,7 +40,7 @@ void jrt_http_date_get(const struct jrt_http_server *server, char out[JRT_HTTP_D
         /* acquire: the words are not read before. */
         version = atomic_load_explicit(&server->date_version, memory_order_acquire);
 #pragma GCC unroll 8
-        for (int i = 0; i < JRT_HTTP_DATE_WORDS; i++) {
+        for (size_t i = 0; i < JRT_HTTP_DATE_WORDS; i++) {
             /* acquire: the second look comes after. */
             uint64_t word = atomic_load_explicit(&server->date[i], memory_order_acquire);
             memcpy(out + 8 * i, &word, 8);
