@@ -11,22 +11,28 @@
 #include <openssl/rand.h>
 #include <string.h>
 
+/* How old a key is. Each step of a handshake has its own time, so a key may be younger. */
+static uint64_t age_of(const struct jrt_tls_ticket_key *key, uint64_t now)
+{
+    return now > key->born_ns ? now - key->born_ns : 0;
+}
+
 /* Makes a new key if the newest is too old. The caller holds the mutex. False: no random bytes. */
 static bool rotate(janus_tls_server *server, uint64_t now)
 {
     struct jrt_tls_ticket_key *newest = &server->keys[0], *before = &server->keys[1];
     uint64_t                   age = server->options.ticket_ns;
-    if (before->born_ns != 0 && now - before->born_ns >= 2 * age) {
+    if (before->born_ns != 0 && age_of(before, now) >= 2 * age) {
         OPENSSL_cleanse(before, sizeof *before);
     }
-    if (newest->born_ns != 0 && now - newest->born_ns < age) return true;
+    if (newest->born_ns != 0 && age_of(newest, now) < age) return true;
     struct jrt_tls_ticket_key fresh = {.born_ns = now != 0 ? now : 1};
     if (RAND_bytes(fresh.name, sizeof fresh.name) != 1 ||
         RAND_priv_bytes(fresh.cipher, sizeof fresh.cipher) != 1 ||
         RAND_priv_bytes(fresh.mac, sizeof fresh.mac) != 1) {
         return false;
     }
-    bool serves = newest->born_ns != 0 && now - newest->born_ns < 2 * age;
+    bool serves = newest->born_ns != 0 && age_of(newest, now) < 2 * age;
     if (serves) *before = *newest;
     *newest = fresh;
     OPENSSL_cleanse(&fresh, sizeof fresh);

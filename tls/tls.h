@@ -89,7 +89,8 @@ struct jrt_tls_wire {
     /* Guards what is being sent. It is held over yields. If its holder has ended, nobody knows how
      * much was sent, and nothing can be sent any more. */
     janus_mutex writing;
-    char       *sending; /* taken from `out`; NULL: none */
+    char       *together; /* small pieces that are being encrypted; NULL: none */
+    char       *sending;  /* taken from `out`; NULL: none */
     size_t      sending_at, sending_bytes;
 };
 

@@ -313,10 +313,11 @@ static janus_status write_plain(janus_wire *head, const janus_io_piece *pieces, 
     janus_status status = begin_write(wire, true);
     if (status != JANUS_OK) return status;
     status = flush(wire, true); /* what an earlier call has left */
-    char *together = status == JANUS_OK ? gather(pieces, count, &bytes) : NULL;
-    if (together != NULL) {
-        status = seal(wire, together, bytes, done);
-        free(together);
+    wire->together = status == JANUS_OK ? gather(pieces, count, &bytes) : NULL;
+    if (wire->together != NULL) {
+        status = seal(wire, wire->together, bytes, done); /* the task may end inside */
+        free(wire->together);
+        wire->together = NULL;
         if (status == JANUS_OK) status = flush(wire, true);
     } else {
         for (uint32_t i = 0; i < count && status == JANUS_OK; i++) {
@@ -424,6 +425,7 @@ static void destroy(janus_wire *head)
     ERR_clear_error();
     free(wire->in);
     free(wire->out);
+    free(wire->together);
     free(wire->sending);
     free(wire);
     jrt_tls_side_release(side);

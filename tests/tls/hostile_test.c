@@ -3,6 +3,7 @@
 #include "raw.h"
 
 #include <janusrt/memory.h>
+#include <malloc.h>
 
 static int64_t greet(janus_http *http, const janus_http_request *request)
 {
@@ -379,6 +380,58 @@ TEST("a handler whose stack ends near TLS panics alone")
     RIG_REAL("the stack of a request has more than it was promised");
     if (JRT_ASAN) SKIP("stacks are larger under AddressSanitizer");
     secure_run((struct talk){.handler = answer_deep, .client = ask_deep});
+}
+
+/* A handler that writes small pieces until its budget ends it, mostly while it encrypts. */
+static int64_t flood(janus_http *http, const janus_http_request *request)
+{
+    static char  part[8000];
+    janus_status status = janus_http_begin(http, 200, NULL, JANUS_HTTP_UNKNOWN);
+    (void)request;
+    while (status == JANUS_OK) status = janus_http_write(http, part, sizeof part);
+    return status;
+}
+
+static void drink(const struct talk *talk, janus_http_client *client, int rounds)
+{
+    for (int i = 0; i < rounds; i++) {
+        char              url[URL_BYTES], text[4096];
+        size_t            got = 0;
+        janus_http_reply *reply = NULL;
+        CHECK_EQ(janus_http_call(client, "GET", secure_url(talk, "/", url), NULL, &reply),
+                 JANUS_OK);
+        while (janus_http_reply_read(reply, text, sizeof text, &got) == JANUS_OK) {
+        }
+        janus_http_reply_destroy(reply);
+    }
+    CHECK_EQ(janus_sleep(3 * JANUS_SECONDS), JANUS_OK); /* the server gives back what it keeps */
+}
+
+static void drink_often(struct talk *talk)
+{
+    enum { ROUNDS = 50 };
+    janus_http_client *client = secure_client();
+    drink(talk, client, 20);
+    size_t before = mallinfo2().uordblks;
+    drink(talk, client, ROUNDS);
+    CHECK(mallinfo2().uordblks < before + (size_t)ROUNDS * 1000); /* a piece has 8000 bytes */
+    janus_http_client_destroy(client);
+}
+
+TEST("a handler whose budget ends while it encrypts leaves no memory behind")
+{
+    static const janus_budget each = {
+        .ops = 500000, .memory = 1 << 20, .spawn_count = 5, .channel_ops = 100, .syscalls = 5000};
+    static const janus_budget most = {.ops = 100000000,
+                                      .memory = 10000000,
+                                      .spawn_count = 500,
+                                      .channel_ops = 10000,
+                                      .syscalls = 50000};
+    secure_run((struct talk){.handler = flood,
+                             .client = drink_often,
+                             .max_budget = &most,
+                             .options = JANUS_HTTP_OPTIONS(.request_budget = &each),
+                             .seed = 5});
 }
 
 /* Cancels a server while clients are in the middle of a handshake. */

@@ -2,6 +2,7 @@
 /* Certificates of a server: files, reloads, several names, sessions. */
 #include "../task/caps.h"
 #include "raw.h"
+#include "tls/tls.h"
 
 static int64_t greet(janus_http *http, const janus_http_request *request)
 {
@@ -231,6 +232,21 @@ static void resume_all(struct talk *talk)
 TEST("a ticket resumes a session, also after a reload, until its key is two hours old")
 {
     secure_run((struct talk){.handler = greet, .client = resume_all, .seed = 9});
+}
+
+static void resume_with_younger(struct talk *talk)
+{
+    SSL_SESSION *session = NULL;
+    CHECK(!resume(talk, &session, TLS1_3_VERSION));
+    /* Another handshake, which has looked at the clock later, has made the key. */
+    tls_server->keys[0].born_ns += JANUS_SECONDS;
+    CHECK(resume(talk, &session, TLS1_3_VERSION));
+    SSL_SESSION_free(session);
+}
+
+TEST("a key that is younger than the step of a handshake is used, and not replaced")
+{
+    secure_run((struct talk){.handler = greet, .client = resume_with_younger, .seed = 9});
 }
 
 static void resume_often(struct talk *talk)
