@@ -258,7 +258,10 @@ static janus_status wait_a_moment(struct jrt_http_server *server, janus_nursery 
     /* A connection whose task was broken off gave no permit back. */
     bool lost = janus_nursery_inspect(nursery, &info) == JANUS_OK &&
                 info.children < server->options.max_connections;
-    return lost ? JANUS_OK : status;
+    if (!lost) return status;
+    /* Or the connection has ended meanwhile, and gave its permit back before that. */
+    status = janus_semaphore_try_acquire(&server->room);
+    return status == JANUS_WOULD_WAIT ? JANUS_OK : status;
 }
 
 /*
