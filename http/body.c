@@ -90,8 +90,9 @@ static janus_status receive(struct janus_http *http, void *to, size_t max, size_
     http->credit_ns -= waited < http->credit_ns ? waited : http->credit_ns;
     if (status == JANUS_OK) return status;
     if (status == JANUS_DEADLINE) return fail(http, status, 408, "the body came too slowly");
-    if (status == JANUS_CLOSED) status = JANUS_RESET;
-    return fail(http, status, 400, "the body was cut off");
+    /* What is no doing of the client, as a cancel, is answered as such. */
+    if (status != JANUS_CLOSED && status != JANUS_RESET) return fail(http, status, 0, NULL);
+    return fail(http, JANUS_RESET, 400, "the body was cut off");
 }
 
 static janus_status check_limit(struct janus_http *http, uint64_t more)
@@ -243,6 +244,8 @@ janus_status jrt_http_do_read_all(janus_http *http, char **out, size_t *out_byte
     }
     if (status != JANUS_CLOSED) {
         janus_free(block);
+        /* The bytes of this block are lost, so no later call may take the rest for the body. */
+        if (http->body_status == JANUS_OK && bytes > 0) return fail(http, status, 0, NULL);
         return status;
     }
     block[bytes] = '\0';

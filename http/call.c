@@ -49,11 +49,12 @@ static janus_status put_target(struct jrt_http_out *out, struct jrt_client_reque
         janus_status status = jrt_client_forward_target(out, request, &target);
         if (status != JANUS_OK) return status;
     }
-    if (target.bytes == 0 || target.at[0] != '/') { /* "?query", or nothing */
+    bool rootless = target.bytes == 0 || (target.at[0] != '/' && target.at[0] != '*');
+    if (rootless) { /* "?query", or nothing */
         if (target.bytes > out->room / 4) return JANUS_FULL;
-        char *whole = out->at + out->room / 2; /* behind the line that is written next */
+        char *whole = out->at + out->room / 2;       /* behind the line that is written next */
+        memmove(whole + 1, target.at, target.bytes); /* a forwarded target lies there */
         whole[0] = '/';
-        memcpy(whole + 1, target.at, target.bytes);
         target = (struct jrt_http_text){whole, target.bytes + 1};
     }
     janus_status status = jrt_http_put_request(out, request->method, target);

@@ -232,15 +232,14 @@ static void salvage(struct jrt_http_connection *c, janus_status ended)
 {
     struct janus_http *http = c->http;
     c->then = JRT_HTTP_THEN_CLOSE;
-    if (ended == JANUS_CANCELLED || atomic_load(&http->writing) % 2 != 0) return;
-    if (http->broken != JANUS_OK) return;
-    if (http->active) {
-        if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
-        if (http->stage == JRT_HTTP_STAGE_NONE) {
-            jrt_http_answer_error(http, 500, "the handler of this request failed");
-        }
-        jrt_http_log_request(http);
+    bool whole = ended != JANUS_CANCELLED && atomic_load(&http->writing) % 2 == 0 &&
+                 http->broken == JANUS_OK;
+    if (whole && http->active && http->stage == JRT_HTTP_STAGE_NONE) {
+        whole = jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) == JANUS_OK;
+        if (whole) jrt_http_answer_error(http, 500, "the handler of this request failed");
     }
+    if (http->active) jrt_http_log_request(http);
+    if (!whole) return;
     bool cut = http->stage == JRT_HTTP_STAGE_STREAM;
     if (jrt_http_flush_all(http) == JANUS_OK && !cut) c->then = JRT_HTTP_THEN_LEAVE;
 }
@@ -323,6 +322,7 @@ static void excuse(struct jrt_http_connection *c)
         jrt_http_body_begin(http);
         if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
         jrt_http_answer_error(http, 503, "the server has no room for this request");
+        jrt_http_log_request(http);
     }
     if (jrt_http_flush_all(http) == JANUS_OK) c->then = JRT_HTTP_THEN_LEAVE;
 }
@@ -405,6 +405,7 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
         status = start_child(c);
         janus_status ended = janus_nursery_end(&requests, NULL);
         if (!jrt_http_name_end(http)) {
+            if (http->active) jrt_http_log_request(http); /* the child has ended, too */
             show_out(c);
             return;
         }

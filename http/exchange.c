@@ -227,6 +227,7 @@ static bool run_handler(struct janus_http *http)
     }
     if (http->intruded) {
         http->active = false;
+        jrt_http_log_request(http);
         return then(http, JRT_HTTP_THEN_CLOSE);
     }
     *janus_task_local() = NULL; /* as for a fresh child */

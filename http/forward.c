@@ -89,17 +89,20 @@ janus_status jrt_client_forward_fields(struct jrt_http_out             *out,
 static janus_status begin(struct janus_http *http, const janus_http_reply *reply)
 {
     const struct jrt_http_head *head = &reply->head;
+    const size_t                before = http->lines_bytes;
     janus_status                status = JANUS_OK;
     for (size_t i = 0; status == JANUS_OK && i < head->field_count; i++) {
         struct jrt_http_text name = jrt_http_text_of(reply->in, head->fields[i].name);
         if (is_ours(head, reply->in, name)) continue;
         status = jrt_http_add_line(http, name, jrt_http_text_of(reply->in, head->fields[i].value));
     }
-    if (status != JANUS_OK) return status;
     bool     known = jrt_http_find(head, reply->in, JRT_HTTP_TEXT("content-length"), 0) >= 0;
     uint64_t length = known ? head->content_length : JANUS_HTTP_UNKNOWN;
     if (head->status == 204 || head->status == 304) length = 0;
-    return jrt_http_do_begin(http, head->status, NULL, length);
+    if (status == JANUS_OK) status = jrt_http_do_begin(http, head->status, NULL, length);
+    /* The handler answers by itself then, without the fields of the other server. */
+    if (http->stage == JRT_HTTP_STAGE_NONE) http->lines_bytes = before;
+    return status;
 }
 
 /* Answers with what is left of another server's answer. */

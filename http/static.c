@@ -150,6 +150,7 @@ static unsigned choose_range(const janus_http *http, struct served *self)
 static janus_status set_fields(janus_http *http, const struct served *self, unsigned status)
 {
     char         range[96];
+    const size_t before = http->lines_bytes;
     janus_status said = jrt_http_do_set_field(http, "Last-Modified", self->modified);
     if (said == JANUS_OK) said = jrt_http_do_set_field(http, "ETag", self->tag);
     if (said == JANUS_OK) said = jrt_http_do_set_field(http, "Accept-Ranges", "bytes");
@@ -162,6 +163,7 @@ static janus_status set_fields(janus_http *http, const struct served *self, unsi
     }
     bool ranged = status == 206 || status == 416;
     if (said == JANUS_OK && ranged) said = jrt_http_do_set_field(http, "Content-Range", range);
+    if (said != JANUS_OK) http->lines_bytes = before; /* the handler answers without these */
     return said;
 }
 

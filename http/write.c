@@ -2,7 +2,7 @@
 /* Heads, line by line. */
 #include "http/write.h"
 
-/* Appends the parts if all of them have room. */
+/* Appends the parts if all of them have room. A part may lie in the room, behind its place. */
 static janus_status put(struct jrt_http_out *out, const struct jrt_http_text *parts, size_t count)
 {
     size_t bytes = 0;
@@ -11,7 +11,7 @@ static janus_status put(struct jrt_http_out *out, const struct jrt_http_text *pa
         bytes += parts[i].bytes;
     }
     for (size_t i = 0; i < count; i++) {
-        memcpy(out->at + out->bytes, parts[i].at, parts[i].bytes);
+        memmove(out->at + out->bytes, parts[i].at, parts[i].bytes);
         out->bytes += parts[i].bytes;
     }
     return JANUS_OK;

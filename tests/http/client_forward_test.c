@@ -86,6 +86,8 @@ static void use_the_proxy(struct talk *talk)
     CHECK(strstr(talk_ask(talk, HEAD("PATCH", "/") LAST "Transfer-Encoding: chunked\r\n\r\n"
                                                         "3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"),
                  "PATCH /? via=1.1 janusrt hop=- end=- type=- hello") != NULL);
+    CHECK(strstr(talk_ask(talk, HEAD("OPTIONS", "*") LAST "\r\n"), "OPTIONS *? via=") != NULL);
+    CHECK(strstr(talk_ask(talk, HEAD("GET", "http://a?b") LAST "\r\n"), "GET /?b via=") != NULL);
     CHECK(strstr(talk_ask(talk, HEAD("HEAD", "/") LAST "\r\n"), "Content-Length: 4") != NULL);
     const char *text = talk_ask(talk, HEAD("GET", "/none") LAST "\r\n");
     CHECK(strncmp(text, "HTTP/1.1 404 ", 13) == 0 && strstr(text, "GET /none") != NULL);
@@ -122,6 +124,44 @@ static void see_the_end(struct talk *talk)
 TEST("an answer that is cut off behind the proxy is cut off in front of it")
 {
     static struct talk talk = {.handler = pass_on, .client = see_the_end};
+    talk.argument = &talk;
+    talk_run(&talk);
+}
+
+/* A server with too many fields for the answer of a proxy: a proxy takes 4 KiB. */
+static int64_t pass_much(janus_http *http, const janus_http_request *request)
+{
+    static char        value[1300];
+    const struct talk *talk = request->argument;
+    char               url[URL_BYTES];
+    janus_http_text    via;
+    janus_http_reply  *reply = NULL;
+    if (janus_http_field(http, "via", &via) == JANUS_OK) {
+        memset(value, 'v', sizeof value - 1);
+        CHECK_EQ(janus_http_set_field(http, "X-Secret", "1"), JANUS_OK);
+        for (int i = 0; i < 3; i++) CHECK_EQ(janus_http_set_field(http, "X", value), JANUS_OK);
+        return janus_http_answer(http, 200, value + sizeof value - 201, "much", 4);
+    }
+    CHECK_EQ(janus_http_set_field(http, "X-Own", "2"), JANUS_OK);
+    CHECK_EQ(janus_http_call(client, NULL, url_of(&talk->at, "", url),
+                             JANUS_HTTP_CALL_OPTIONS(.forwards = http), &reply),
+             JANUS_OK);
+    CHECK_EQ(janus_http_answer_reply(http, reply), JANUS_FULL);
+    return janus_http_answer_text(http, 502, "too much");
+}
+
+static void see_nothing_of_it(struct talk *talk)
+{
+    client = client_with(NULL);
+    const char *text = talk_ask(talk, HEAD("GET", "/") LAST "\r\n");
+    CHECK(strncmp(text, "HTTP/1.1 502 ", 13) == 0);
+    CHECK(strstr(text, "X-Own: 2\r\n") != NULL && strstr(text, "X-Secret") == NULL);
+    janus_http_client_destroy(client);
+}
+
+TEST("an answer that cannot be passed back leaves none of its fields in the proxy's own answer")
+{
+    static struct talk talk = {.handler = pass_much, .client = see_nothing_of_it};
     talk.argument = &talk;
     talk_run(&talk);
 }

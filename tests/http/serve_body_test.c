@@ -259,3 +259,49 @@ TEST("an answer longer than the buffers arrives whole")
 {
     talk_run(&(struct talk){.handler = write_much, .client = read_much});
 }
+
+/* Reads a long body with little memory, and then with enough. */
+static int64_t read_twice(janus_http *http, const janus_http_request *request)
+{
+    char  *body = NULL, *hog = NULL;
+    size_t bytes = 0, most = 1 << 20;
+    (void)request;
+    while (janus_try_alloc(most, (void **)&hog) != JANUS_OK) most -= 4096;
+    janus_free(hog);
+    CHECK_EQ(janus_try_alloc(most - 16384, (void **)&hog), JANUS_OK);
+    CHECK_EQ(janus_http_read_all(http, &body, &bytes), JANUS_BUDGET_EXHAUSTED);
+    janus_free(hog);
+    CHECK_EQ(janus_http_read_all(http, &body, &bytes), JANUS_BUDGET_EXHAUSTED);
+    CHECK(body == NULL);
+    return janus_http_answer(http, 200, NULL, "no", 2);
+}
+
+static void send_long(struct talk *talk)
+{
+    static char chunk[4096];
+    janus_io    io = talk_open(talk);
+    talk_put(io, CHUNKED "\r\n");
+    memset(chunk, 'a', sizeof chunk);
+    for (int i = 0; i < 8; i++) {
+        talk_put(io, "1000\r\n");
+        CHECK_EQ(janus_io_write(io, chunk, sizeof chunk, NULL), JANUS_OK);
+        talk_put(io, "\r\n");
+    }
+    talk_put(io, "0\r\n\r\n");
+    CHECK_STR(talk_rest(talk, io), OK_LAST("2", "no"));
+}
+
+TEST("a body whose beginning was lost for want of memory is never taken for a whole one")
+{
+    static const janus_budget each = {
+        .ops = 10000000, .memory = 200000, .spawn_count = 5, .channel_ops = 100, .syscalls = 5000};
+    static const janus_budget most = {.ops = 100000000,
+                                      .memory = 10000000,
+                                      .spawn_count = 500,
+                                      .channel_ops = 10000,
+                                      .syscalls = 50000};
+    talk_run(&(struct talk){.handler = read_twice,
+                            .client = send_long,
+                            .max_budget = &most,
+                            .options = JANUS_HTTP_OPTIONS(.request_budget = &each)});
+}

@@ -106,11 +106,14 @@ static void ask_without_tasks(struct talk *talk)
 
 TEST("requests for which the scheduler has no task get 503, not an endless wait")
 {
+    char log[TALK_LOG_BYTES];
     talk_run(&(struct talk){.handler = serve_or_sleep,
                             .client = ask_without_tasks,
                             .options = JANUS_HTTP_OPTIONS(.max_connections = CONNECTIONS),
                             .max_tasks = TASKS,
-                            .seed = 7});
+                            .seed = 7,
+                            .log = log});
+    CHECK(strstr(log, " - - 503 ") != NULL); /* its head was not read */
 }
 
 static void stop_without_tasks(struct talk *talk)

@@ -163,3 +163,43 @@ TEST("a line names the client of its own connection")
     struct peers peers = {.talk = &talk};
     rig_run(1, visit_twice, &peers, 1);
 }
+
+/* Writes until the budget of the request ends it, in the middle of a write. */
+static int64_t flood(janus_http *http, const janus_http_request *request)
+{
+    static char part[8000];
+    if (!talk_is(request->path, "/flood")) return greet(http, request);
+    janus_status status = janus_http_begin(http, 200, NULL, JANUS_HTTP_UNKNOWN);
+    while (status == JANUS_OK) status = janus_http_write(http, part, sizeof part);
+    return status;
+}
+
+static void drink(struct talk *talk)
+{
+    size_t   got;
+    janus_io io = talk_open(talk);
+    talk_put(io, "GET /flood HTTP/1.1\r\nHost: a\r\n\r\n");
+    while (janus_io_read(io, talk->text, TALK_BYTES, &got) == JANUS_OK) {
+    }
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+    CHECK(strstr(talk_ask(talk, LAST), "Hello!") != NULL);
+}
+
+TEST("a request that is cut off in the middle of a write has a line in the log")
+{
+    static const janus_budget each = {
+        .ops = 500000, .memory = 1 << 20, .spawn_count = 5, .channel_ops = 100, .syscalls = 300};
+    static const janus_budget most = {.ops = 100000000,
+                                      .memory = 10000000,
+                                      .spawn_count = 500,
+                                      .channel_ops = 10000,
+                                      .syscalls = 50000};
+    char                      log[TALK_LOG_BYTES];
+    talk_run(&(struct talk){.handler = flood,
+                            .client = drink,
+                            .max_budget = &most,
+                            .options = JANUS_HTTP_OPTIONS(.request_budget = &each),
+                            .log = log});
+    CHECK(strstr(log, " GET /flood 200 ") != NULL);
+    CHECK(strstr(log, " GET / 200 6 ") != NULL);
+}

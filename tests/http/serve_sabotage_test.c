@@ -274,7 +274,9 @@ static void be_guest(struct talk *talk)
 
 TEST("another task inside of a write when the handler returns ends the connection alone")
 {
-    talk_run(&(struct talk){.handler = invite, .client = be_guest, .seed = 7});
+    char log[TALK_LOG_BYTES];
+    talk_run(&(struct talk){.handler = invite, .client = be_guest, .seed = 7, .log = log});
+    CHECK(strstr(log, " GET /invite 200 ") != NULL);
 }
 
 /* A wire that changes nothing. Its handshake is a byte of the client. */

@@ -236,6 +236,33 @@ TEST("a request that takes longer than handler_ns is cancelled and gets 503")
                             .seed = 7});
 }
 
+/* Waits for a body that does not come, or waits long and reads then. */
+static int64_t take_body(janus_http *http, const janus_http_request *request)
+{
+    char   byte;
+    size_t got = 0;
+    if (talk_is(request->path, "/late")) CHECK_EQ(janus_sleep(JANUS_SECONDS * 9), JANUS_CANCELLED);
+    janus_status status = janus_http_read(http, &byte, 1, &got);
+    CHECK_EQ(status, JANUS_CANCELLED);
+    return status;
+}
+
+#define HALF(path) "POST " path " HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n"
+
+static void send_no_body(struct talk *talk)
+{
+    CHECK(strncmp(talk_ask(talk, HALF("/")), "HTTP/1.1 503 ", 13) == 0);
+    CHECK(strncmp(talk_ask(talk, HALF("/late")), "HTTP/1.1 503 ", 13) == 0);
+}
+
+TEST("a request that handler_ns ends while it reads its body gets 503, not the client's 400")
+{
+    talk_run(&(struct talk){.handler = take_body,
+                            .client = send_no_body,
+                            .options = JANUS_HTTP_OPTIONS(.handler_ns = 3 * JANUS_SECONDS),
+                            .seed = 7});
+}
+
 static atomic_int written;
 
 /* The tick ends a write by a deadline. The deadline may come late, in the next write. */

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TALK_BYTES = 65536 };
+enum { TALK_BYTES = 65536, TALK_LOG_BYTES = 4096 };
 
 struct talk {
     janus_http_handler       *handler;
@@ -21,6 +21,8 @@ struct talk {
     const janus_budget       *max_budget;
     uint64_t                  max_tasks;   /* 0: the usual */
     size_t                    stack_bytes; /* 0: 65536 */
+    char                     *log;         /* TALK_LOG_BYTES for the access log, or NULL: none */
+    janus_io                  log_ends[2];
     janus_io                  listener;
     janus_address             at;
     janus_status              served;
@@ -29,9 +31,25 @@ struct talk {
 
 static inline int64_t talk_serve(void *argument)
 {
-    struct talk *talk = argument;
-    talk->served = janus_http_serve(talk->listener, talk->handler, talk->argument, talk->options);
+    struct talk       *talk = argument;
+    janus_http_options options = {.struct_bytes = sizeof options};
+    if (talk->options != NULL) options = *talk->options;
+    if (talk->log != NULL) options.log = talk->log_ends[1];
+    talk->served = janus_http_serve(talk->listener, talk->handler, talk->argument, &options);
     return 0;
+}
+
+/* Reads the access log, after the server has ended. */
+static inline void talk_read_log(struct talk *talk)
+{
+    size_t have = 0, got = 0;
+    CHECK_EQ(janus_io_close(talk->log_ends[1]), JANUS_OK);
+    while (janus_io_read(talk->log_ends[0], talk->log + have, TALK_LOG_BYTES - 1 - have, &got) ==
+           JANUS_OK) {
+        have += got;
+    }
+    talk->log[have] = '\0';
+    CHECK_EQ(janus_io_close(talk->log_ends[0]), JANUS_OK);
 }
 
 static inline int64_t talk_first(void *argument)
@@ -41,6 +59,7 @@ static inline int64_t talk_first(void *argument)
     CHECK_EQ(janus_address_parse("127.0.0.1:0", &talk->at), JANUS_OK);
     CHECK_EQ(janus_listen(&talk->at, NULL, &talk->listener), JANUS_OK);
     CHECK_EQ(janus_io_local(talk->listener, &talk->at), JANUS_OK);
+    if (talk->log != NULL) CHECK_EQ(janus_io_pair(NULL, talk->log_ends), JANUS_OK);
     JANUS_NURSERY(n, status)
     {
         CHECK_EQ(janus_spawn(n, talk_serve, talk), JANUS_OK);
@@ -49,6 +68,7 @@ static inline int64_t talk_first(void *argument)
     }
     CHECK_EQ(status, JANUS_OK);
     CHECK_EQ(talk->served, JANUS_OK);
+    if (talk->log != NULL) talk_read_log(talk);
     return 0;
 }
 
