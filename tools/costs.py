@@ -64,6 +64,7 @@ EXCEPTIONS = {
     "janus_event_init": STORES,
     "janus_event_is_set": LOAD,
     "janus_expect_failed": ("last", "the task panics, or the process ends"),
+    "janus_explain_as": STORES,
     "janus_fault_claim": ("refused", "for signal handlers"),
     "janus_fiber_current": LOAD,
     "janus_fiber_id": LOAD,

@@ -41,6 +41,22 @@ JANUS_API size_t janus_failure_text(janus_nursery *nursery, const janus_failure 
                                     char *buffer, size_t size);
 
 /*
+ * Notes why a call of another library fails, so that janus_explain says it. A library on top of
+ * this one calls it just before it returns an error. The note replaces that of an earlier call.
+ *
+ *     return janus_explain_as(JANUS_INVALID, "feed_open", "the address has no port");
+ *
+ * Context: anyone, any thread.
+ * Yields:  never.
+ * Owns:    `call` and `why` are constant texts; `why` has no full stop. NULL: none, and the
+ *          status in words.
+ * Cost:    some stores.
+ * Errors:  returns `status`. If it is not negative, nothing is noted.
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_explain_as(janus_status status, const char *call,
+                                                        const char *why);
+
+/*
  * A kind of result in words: "a child failed".
  *
  * Context: anyone, any thread.

@@ -32,6 +32,7 @@ struct jrt_trouble {
     uint8_t     table;     /* enum jrt_table; 0: unknown */
     bool        fresh;     /* noted by a call that has not ended yet, or is not said to */
     char        whose[80]; /* of the table: the tasks that share the limit, or what was refused */
+    const char *told;      /* constant; NULL: none */
 };
 
 enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_detail.message */

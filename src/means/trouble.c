@@ -288,7 +288,9 @@ static const char *advice(janus_status status, janus_component component)
     case JANUS_STALE: return "Open another handle, or ask who closed this one.";
     case JANUS_STATE: return "The header says who may call it, and when.";
     case JANUS_CLOSED: return "Nothing more will come.";
-    case JANUS_DEADLINE: return "Set a later deadline, or ask the other end.";
+    case JANUS_DEADLINE:
+        return "Set a later deadline, or ask the other end. A deadline is a moment of "
+               "janus_now_ns, and no duration.";
     case JANUS_WOULD_WAIT: return "Try again later, or use the call that waits.";
     case JANUS_CANCELLED: return "Release what the task holds, and return.";
     case JANUS_UNAVAILABLE: return "The header says for which handles it exists.";
@@ -391,8 +393,6 @@ static const char *put_subject(struct text *text, const struct jrt_trouble *last
     if (status == JANUS_NOT_FOUND && subject >= JRT_SUBJECT_PATH && subject <= JRT_SUBJECT_MOVE) {
         put(text, ": there is nothing named %s%s", last->whose,
             below ? " below the directory" : "");
-    } else if (status == JANUS_NOT_FOUND && subject == JRT_SUBJECT_HOST) {
-        put(text, ": there is no host named %s", last->whose);
     } else if (status == JANUS_REFUSED && subject == JRT_SUBJECT_ADDRESS) {
         put(text, ": nobody listens at %s", last->whose);
     } else if (subject != JRT_SUBJECT_NONE) {
@@ -406,7 +406,14 @@ static const char *put_subject(struct text *text, const struct jrt_trouble *last
 /* What the system said. */
 static void put_system(struct text *text, const struct jrt_trouble *last)
 {
-    char        said[64];
+    char said[64];
+    if (last->status == JANUS_NOT_FOUND && last->limit == JRT_SUBJECT_HOST) { /* errno means none */
+        put(text,
+            ": there is no host named %s (JANUS_NOT_FOUND). Ask for its spelling, and for the name "
+            "server of this machine.",
+            last->whose);
+        return;
+    }
     const char *words = strerror_r((int)last->used, said, sizeof said);
     const char *what = put_subject(text, last);
     put(text, ": %s, errno %d (%s). %s", words, (int)last->used,
@@ -430,6 +437,9 @@ static void put_other(struct text *text, const struct jrt_trouble *last)
             ": %s do not exist in a simulated run (JANUS_UNAVAILABLE). Ask for this before "
             "the call, or run the program without a seed.",
             last->whose);
+        break;
+    case JRT_TROUBLE_TOLD:
+        put(text, ": %s (%s).", last->told, janus_status_name((janus_status)last->status));
         break;
     default: put_handle(text, last); break;
     }
@@ -480,6 +490,16 @@ size_t janus_explain(char *buffer, size_t size)
     /* Last, because another task's trouble would replace this one, [turn-call]. */
     jrt_stack_check();
     return text.length;
+}
+
+janus_status janus_explain_as(janus_status status, const char *call, const char *why)
+{
+    if (status >= 0) return status;
+    struct jrt_trouble *last = note_anew(status, JRT_TROUBLE_TOLD, 0);
+    last->told = why != NULL ? why : janus_status_text(status);
+    last->call = call;
+    last->fresh = false;
+    return status;
 }
 
 /* `why`: the reason of a panic. */

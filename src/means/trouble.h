@@ -32,6 +32,7 @@ enum jrt_table {
     JRT_TROUBLE_HANDLE,    /* no table: `used` are lacking rights, `whose` the handle's name */
     JRT_TROUBLE_DIRECTORY, /* no table: `used` is the right, `whose` a path below it */
     JRT_TROUBLE_SIMULATED, /* no table: `whose` does not exist in a simulated run */
+    JRT_TROUBLE_TOLD,      /* no table: `told` is the sentence of another library */
 };
 
 /* What an error of the system is about. */

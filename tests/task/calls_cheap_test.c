@@ -36,6 +36,7 @@ CALL(texts, t->sink = (size_t)janus_status_name(JANUS_OK);
      t->sink = (size_t)janus_status_text(JANUS_OK);
      t->sink = (size_t)janus_cancel_reason_text(JANUS_CANCEL_REASON_NONE);
      t->sink = (size_t)janus_result_kind_text(JANUS_RESULT_KIND_SUCCESS);
+     t->sink = (size_t)janus_explain_as(JANUS_INVALID, "call", "it is a test");
      t->sink = (size_t)janus_build_text(); t->sink = janus_version())
 CALL(names, t->sink = (size_t)janus_component_name(JANUS_COMPONENT_OPS);
      t->sink = (size_t)janus_cap_kind_name(JANUS_CAP_KIND_SPAWN);
