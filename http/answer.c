@@ -122,11 +122,14 @@ janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
     char *at = put_status(http->out.at + http->out.bytes, status);
     jrt_http_date_get(http->server, at);
     at += JRT_HTTP_DATE_LINE_BYTES;
-    if (server->server_line_bytes > 0) {
+    if (server->server_line_bytes > 0 && !jrt_http_has_line(http, JRT_HTTP_TEXT("server"))) {
         at = put(at, server->server_line, server->server_line_bytes);
     }
-    if (http->lines_bytes > 0) at = put(at, http->rare->lines, http->lines_bytes);
-    http->lines_bytes = 0; /* from now on these are trailers */
+    if (http->lines_bytes > 0) {
+        if (jrt_http_has_line(http, JRT_HTTP_TEXT("content-type"))) type.bytes = 0;
+        at = put(at, http->rare->lines, http->lines_bytes);
+        http->lines_bytes = 0; /* from now on these are trailers */
+    }
     if (type.bytes > 0) {
         at = PUT(at, "Content-Type: ");
         at = put(at, type.at, type.bytes);
@@ -193,6 +196,10 @@ static void end_stream(struct janus_http *http, bool whole)
     if (!whole || !enough) {
         http->failed = true;
         http->keep = false;
+        if (whole) {
+            jrt_http_blame(http, "short", "its handler wrote %llu of the %llu bytes it promised",
+                           (unsigned long long)http->sent, (unsigned long long)http->promised);
+        }
         return;
     }
     if (!http->chunked) return;
@@ -202,8 +209,20 @@ static void end_stream(struct janus_http *http, bool whole)
     APPEND(out, "\r\n");
 }
 
+/* Whether the stop has ended a stream of events, whose handler obeyed. */
+static bool is_stopped(const struct janus_http *http, int64_t result)
+{
+    return result == JANUS_CANCELLED && http->eventful && http->broken == JANUS_OK &&
+           atomic_load(&http->server->stopping);
+}
+
 void jrt_http_answer_end(struct janus_http *http, int64_t result)
 {
+    if (result < 0 && is_stopped(http, result)) {
+        result = 0;
+        http->keep = false;
+    }
+    if (result < 0) jrt_http_blame_result(http, result);
     if (http->stage == JRT_HTTP_STAGE_STREAM) {
         end_stream(http, result >= 0);
     } else if (http->stage == JRT_HTTP_STAGE_NONE) {
@@ -212,6 +231,7 @@ void jrt_http_answer_end(struct janus_http *http, int64_t result)
         if (jrt_http_make_room(http, HEAD_BYTES_MAX + JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
         if (status != 204) {
             const char *why = http->fault != 0 ? http->why : "the handler of this request failed";
+            if (status == 503) jrt_http_blame_result(http, result);
             jrt_http_answer_error(http, status, why);
         } else if (jrt_http_answer_head(http, 204, JRT_HTTP_TEXT(""), 0) == JANUS_OK) {
             http->stage = JRT_HTTP_STAGE_OVER;

@@ -4,6 +4,7 @@
 #include "http/server.h"
 
 #include <janusrt/memory.h>
+#include <stdio.h>
 
 enum { ALL_FIRST_BYTES = 4096 }; /* the first block for a body of unknown length */
 
@@ -27,7 +28,7 @@ void jrt_http_body_begin(struct janus_http *http)
 
     http->given = janus_budget_zero();
     http->stage = JRT_HTTP_STAGE_NONE;
-    http->keep = http->failed = false;
+    http->keep = http->failed = http->blamed = http->eventful = false;
     http->lines_bytes = 0;
     http->status = 0;
     http->sent = 0;
@@ -98,7 +99,9 @@ static janus_status receive(struct janus_http *http, void *to, size_t max, size_
 static janus_status check_limit(struct janus_http *http, uint64_t more)
 {
     if (more <= http->max_body && http->body_got <= http->max_body - more) return JANUS_OK;
-    return fail(http, JANUS_FULL, 413, "the body is too long");
+    (void)snprintf(http->rare->why, sizeof http->rare->why, "the body has more than %llu bytes",
+                   (unsigned long long)http->max_body);
+    return fail(http, JANUS_FULL, 413, http->rare->why);
 }
 
 static janus_status read_length(struct janus_http *http, char *to, size_t max, size_t *got)

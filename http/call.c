@@ -3,6 +3,7 @@
 #include "http/block.h"
 #include "http/client.h"
 
+#include <janusrt/explain.h>
 #include <janusrt/memory.h>
 
 enum { PART_BYTES = 8192 }; /* of a body that comes from a function */
@@ -373,10 +374,14 @@ janus_status jrt_client_request_init(janus_http_client *client, const char *meth
     if (jrt_http_equal(request->method, JRT_HTTP_TEXT("CONNECT"))) {
         return wrong(request, "the client makes no tunnels");
     }
+    uint64_t now = janus_now_ns(), sum = now + client->options.call_ns;
     request->deadline = options->deadline_ns;
     if (request->deadline == 0) {
-        uint64_t now = janus_now_ns(), sum = now + client->options.call_ns;
         request->deadline = sum < now ? JANUS_IO_NEVER : sum;
+    } else if (request->deadline <= now) {
+        request->why = "the deadline had passed before the call. deadline_ns is a moment, as "
+                       "janus_now_ns() + 5 * JANUS_SECONDS, and no duration";
+        return JANUS_DEADLINE;
     }
     janus_status status = jrt_http_url_read(url, scheme, &request->url, &request->why);
     if (status == JANUS_OK && request->url.secure && client->options.wire == NULL) {
@@ -386,28 +391,37 @@ janus_status jrt_client_request_init(janus_http_client *client, const char *meth
     return status;
 }
 
+/* Replaces what an earlier call has left for janus_explain. */
+static janus_status explain(janus_status status, const char *why)
+{
+    return janus_explain_as(status, "janus_http_call", why);
+}
+
 janus_status janus_http_call(janus_http_client *client, const char *method, const char *url,
                              const janus_http_call_options *options, janus_http_reply **out)
 {
-    struct jrt_client_request request = {.why = "an argument is missing"};
+    struct jrt_client_request request = {.why = NULL};
+    static const char         missing[] = "an argument is missing, or the options have no size";
     janus_status              status = JANUS_INVALID;
-    if (client == NULL || url == NULL || out == NULL) return status;
+    if (client == NULL || url == NULL || out == NULL) return explain(status, missing);
     if (options != NULL) {
         size_t bytes = options->struct_bytes;
-        if (bytes < sizeof bytes || bytes > sizeof *options || bytes % 8 != 0) return status;
+        if (bytes < sizeof bytes || bytes > sizeof *options || bytes % 8 != 0)
+            return explain(status, missing);
         memcpy(&request.options, options, bytes);
     }
-    if (method == NULL && request.options.forwards == NULL) return status;
+    if (method == NULL && request.options.forwards == NULL) return explain(status, missing);
     *out = NULL;
     status = jrt_client_request_init(client, method, url, "http", &request);
     if (status == JANUS_OK) {
         request.why = NULL;
         status = jrt_client_call_on(client, &request, out);
     }
-    if (request.why == NULL) request.why = janus_status_text(status);
     bool told = status == JANUS_INVALID || status == JANUS_DENIED || status == JANUS_UNAVAILABLE;
+    if (!told && request.why == NULL) return status; /* a call of io.h has explained it */
+    if (request.why == NULL) request.why = janus_status_text(status);
     if (request.options.out_why != NULL && told) {
         *request.options.out_why = request.why;
     }
-    return status;
+    return explain(status, request.why);
 }

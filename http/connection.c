@@ -308,7 +308,7 @@ static janus_status open_requests(struct jrt_http_connection *c)
 }
 
 /* Answers that no child can be started, if a request has begun. Its first byte may be unread. */
-static void excuse(struct jrt_http_connection *c)
+static void excuse(struct jrt_http_connection *c, janus_status status)
 {
     struct janus_http *http = c->http;
     if (http->end == http->at) {
@@ -320,6 +320,7 @@ static void excuse(struct jrt_http_connection *c)
     if (http->end > http->at) {
         jrt_http_request_begin(&http->head);
         jrt_http_body_begin(http);
+        jrt_http_blame_room(http, status);
         if (jrt_http_make_room(http, JRT_HTTP_ERROR_BYTES) != JANUS_OK) return;
         jrt_http_answer_error(http, 503, "the server has no room for this request");
         jrt_http_log_request(http);
@@ -403,7 +404,9 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
     janus_status status = open_requests(c);
     if (status >= JANUS_OK) {
         status = start_child(c);
-        janus_status ended = janus_nursery_end(&requests, NULL);
+        janus_status ended = janus_nursery_await_with(&requests, NULL);
+        if (ended != JANUS_OK && http->active) jrt_http_blame_child(http, &requests);
+        ended = janus_nursery_end(&requests, NULL);
         if (!jrt_http_name_end(http)) {
             if (http->active) jrt_http_log_request(http); /* the child has ended, too */
             show_out(c);
@@ -413,7 +416,7 @@ __attribute__((noinline)) static void run_child(struct jrt_http_connection *c)
         if (status == JANUS_OK && ended != JANUS_OK) salvage(c, ended);
         if (status == JANUS_OK && ended == JANUS_OK && http->active) settle(c);
     }
-    if (status < JANUS_OK && !janus_cancelled()) excuse(c);
+    if (status < JANUS_OK && !janus_cancelled()) excuse(c, status);
 }
 
 /*

@@ -227,6 +227,9 @@ static bool run_handler(struct janus_http *http)
     }
     if (http->intruded) {
         http->active = false;
+        jrt_http_blame(http, "intruded",
+                       "another task was inside of a call with its janus_http when the handler "
+                       "returned. Await such tasks first");
         jrt_http_log_request(http);
         return then(http, JRT_HTTP_THEN_CLOSE);
     }
@@ -276,6 +279,17 @@ static void count_request(struct janus_http *http)
                           memory_order_relaxed); /* relaxed: as above */
 }
 
+/* Sends the last answer of the child. The stop has cancelled a child with a stream of events. */
+static janus_status flush_last(struct janus_http *http)
+{
+    janus_shield shield;
+    if (!http->eventful) return jrt_http_flush_all(http);
+    janus_shield_begin_until(&shield, janus_now_ns() + JRT_HTTP_LINGER_NS);
+    janus_status status = jrt_http_flush_all(http);
+    janus_shield_end();
+    return status;
+}
+
 /* Serves a request whose head has come. False: the child ends. */
 static bool serve(struct janus_http *http)
 {
@@ -288,8 +302,7 @@ static bool serve(struct janus_http *http)
     jrt_http_log_request(http);
     if (http->broken != JANUS_OK) return then(http, JRT_HTTP_THEN_CLOSE);
     if (!http->keep) {
-        if (jrt_http_flush_all(http) != JANUS_OK || http->failed)
-            return then(http, JRT_HTTP_THEN_CLOSE);
+        if (flush_last(http) != JANUS_OK || http->failed) return then(http, JRT_HTTP_THEN_CLOSE);
         return then(http, JRT_HTTP_THEN_LEAVE);
     }
     if (!http->body_over && !jrt_http_body_drain(http)) {
@@ -306,13 +319,16 @@ __attribute__((noinline)) static janus_status begin(struct jrt_http_connection *
                                                     janus_nursery              *shell)
 {
     struct janus_http *http = c->http;
-    janus_status       status = JANUS_OK;
+    janus_status       status;
     if (c->server->supervised) {
         status = janus_nursery_open(
             shell, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers",
                                          .max_tasks = c->server->options.request_tasks));
+    } else {
+        status = janus_nursery_open(shell, JANUS_NURSERY_OPTIONS(.name = "handlers"));
     }
     if (status < JANUS_OK) return status;
+    http->shell = shell;
     look(&http->before);
     atomic_store(&http->task, janus_task_current_id()); /* seq_cst: rare */
     http->portion = janus_budget_get_current();
@@ -326,12 +342,12 @@ int64_t jrt_http_exchange(void *argument)
 {
     struct jrt_http_connection *c = argument;
     struct janus_http          *http = c->http;
-    janus_nursery               shell; /* if it is supervised, around all requests */
+    janus_nursery               shell; /* around all requests */
     janus_status                status = begin(c, &shell);
     if (status < JANUS_OK) return status;
     bool whole = true;
     while (whole && next_head(http)) whole = serve(http);
     /* STATE: the handler has left a nursery open, and the task panics when it returns. */
-    if (c->server->supervised) JANUS_IGNORE(janus_nursery_end(&shell, NULL));
+    JANUS_IGNORE(janus_nursery_end(&shell, NULL));
     return 0;
 }

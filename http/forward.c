@@ -85,6 +85,28 @@ janus_status jrt_client_forward_fields(struct jrt_http_out             *out,
                                                        : JRT_HTTP_TEXT("1.1 janusrt"));
 }
 
+/* Whether the handler has set this field, which an answer has at most once. */
+static bool is_set(const struct janus_http *http, struct jrt_http_text name)
+{
+    static const char *const single[] = {"accept-ranges",
+                                         "age",
+                                         "cache-control",
+                                         "content-disposition",
+                                         "content-encoding",
+                                         "content-range",
+                                         "content-type",
+                                         "etag",
+                                         "expires",
+                                         "last-modified",
+                                         "location",
+                                         "retry-after",
+                                         "server"};
+    for (size_t i = 0; i < sizeof single / sizeof single[0]; i++) {
+        if (jrt_http_same(name, jrt_http_of(single[i]))) return jrt_http_has_line(http, name);
+    }
+    return false;
+}
+
 /* Begins the answer: the status and the fields of another server. */
 static janus_status begin(struct janus_http *http, const janus_http_reply *reply)
 {
@@ -93,7 +115,7 @@ static janus_status begin(struct janus_http *http, const janus_http_reply *reply
     janus_status                status = JANUS_OK;
     for (size_t i = 0; status == JANUS_OK && i < head->field_count; i++) {
         struct jrt_http_text name = jrt_http_text_of(reply->in, head->fields[i].name);
-        if (is_ours(head, reply->in, name)) continue;
+        if (is_ours(head, reply->in, name) || is_set(http, name)) continue;
         status = jrt_http_add_line(http, name, jrt_http_text_of(reply->in, head->fields[i].value));
     }
     bool     known = jrt_http_find(head, reply->in, JRT_HTTP_TEXT("content-length"), 0) >= 0;

@@ -74,9 +74,22 @@ static bool is_same_site(const struct janus_http *http, const char *bytes)
     return jrt_http_same((struct jrt_http_text){origin.at + skipped, origin.bytes - skipped}, host);
 }
 
+/* Names the protocol that is spoken here (RFC 9110, 15.5.22). Handlers may not set such fields. */
+static void offer_upgrade(struct janus_http *http)
+{
+    struct jrt_http_out lines = {http->rare->lines, JRT_HTTP_LINES_BYTES, http->lines_bytes};
+    if (jrt_http_put_field(&lines, JRT_HTTP_TEXT("Upgrade"), JRT_HTTP_TEXT("websocket")) ==
+            JANUS_OK &&
+        jrt_http_put_field(&lines, JRT_HTTP_TEXT("Connection"), JRT_HTTP_TEXT("Upgrade")) ==
+            JANUS_OK) {
+        http->lines_bytes = lines.bytes;
+    }
+}
+
 /* Says no. */
 static janus_status turn_down(struct janus_http *http, unsigned status, const char *why)
 {
+    if (status == 426) offer_upgrade(http);
     JANUS_IGNORE(jrt_http_do_answer_text(http, status, why));
     return status == 403 ? JANUS_DENIED : JANUS_UNAVAILABLE;
 }

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { LINE_BYTES = 256, TARGET_BYTES = 120, METHOD_BYTES = 16, BATCH_BYTES = 4096 };
+enum { LINE_BYTES = 320, TARGET_BYTES = 120, METHOD_BYTES = 16, BATCH_BYTES = 4096 };
 
 struct line {
     char text[LINE_BYTES]; /* ends with a zero */
@@ -21,8 +21,7 @@ struct jrt_http_log {
     char             batch[BATCH_BYTES];
 };
 
-/* Escapes what could be taken for another line or another column. Cuts a long text. */
-static void escape(struct jrt_http_text text, char *out, size_t room)
+void jrt_http_escape(struct jrt_http_text text, char *out, size_t room)
 {
     char *end = out + room - 5; /* for an escape and a zero */
     for (size_t i = 0; i < text.bytes; i++) {
@@ -40,15 +39,15 @@ static void escape(struct jrt_http_text text, char *out, size_t room)
     *out = '\0';
 }
 
-static void find_peer(struct janus_http *http)
+void jrt_http_find_peer(struct janus_http *http)
 {
     janus_address peer;
     if (http->peer_known) return;
     http->peer_known = true;
     if (janus_io_peer(http->io, &peer) != JANUS_OK) peer.family = JANUS_FAMILY_NONE;
     char text[JANUS_ADDRESS_TEXT_BYTES]; /* a path of Unix may have spaces */
-    escape(jrt_http_of(janus_address_text(&peer, text, sizeof text)), http->rare->peer,
-           sizeof http->rare->peer);
+    jrt_http_escape(jrt_http_of(janus_address_text(&peer, text, sizeof text)), http->rare->peer,
+                    sizeof http->rare->peer);
 }
 
 void jrt_http_log_line(struct janus_http *http)
@@ -59,15 +58,16 @@ void jrt_http_log_line(struct janus_http *http)
     time_t               now = time(NULL);
     struct tm            parts;
     const char          *head = http->in + http->at;
-    find_peer(http);
-    escape(jrt_http_text_of(head, http->head.method_text), method, sizeof method);
-    escape(jrt_http_text_of(head, http->head.target), target, sizeof target);
+    jrt_http_find_peer(http);
+    jrt_http_escape(jrt_http_text_of(head, http->head.method_text), method, sizeof method);
+    jrt_http_escape(jrt_http_text_of(head, http->head.target), target, sizeof target);
     (void)strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &parts));
-    (void)snprintf(line.text, sizeof line.text, "%s %.40s %s %s %u %llu %lluus 0x%llx\n", at,
+    (void)snprintf(line.text, sizeof line.text, "%s %.40s %s %s %u %llu %lluus 0x%llx%s%s%s\n", at,
                    http->rare->peer, method[0] != '\0' ? method : "-",
                    target[0] != '\0' ? target : "-", http->status, (unsigned long long)http->sent,
                    (unsigned long long)(janus_now_ns() - http->began_ns) / 1000,
-                   (unsigned long long)janus_task_current_id());
+                   (unsigned long long)atomic_load(&http->task), http->blamed ? " " : "",
+                   http->blamed ? http->rare->mark : "", jrt_http_is_cut(http) ? " cut" : "");
     if (strchr(line.text, '\n') == NULL) line.text[LINE_BYTES - 2] = '\n'; /* it was cut */
     if (janus_channel_try_send(log->channel, &line) != JANUS_OK) {
         atomic_fetch_add(&log->dropped, 1); /* seq_cst: rare */

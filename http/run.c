@@ -2,6 +2,7 @@
 /* A whole program that serves: a scheduler, a listener, words for a person. */
 #include "http/server.h"
 
+#include <janusrt/explain.h>
 #include <janusrt/scheduler.h>
 #include <stdio.h>
 
@@ -12,12 +13,29 @@ struct program {
     janus_http_handler *handler;
     void               *argument;
     janus_http_options  options;
+    janus_address       bound;
 };
 
+/* Says why, with the sentence of janus_explain if that is about this status. */
 static janus_status complain(const struct program *program, const char *what, janus_status status)
 {
-    (void)fprintf(stderr, "janusrt: %s %s: %s\n", what, program->at, janus_status_text(status));
+    char        why[512];
+    const char *name = janus_status_name(status);
+    bool        explained = janus_explain(why, sizeof why) > 0 && strstr(why, name) != NULL;
+    (void)fprintf(stderr, "janusrt: %s %s: %s\n", what, program->at,
+                  explained ? why : janus_status_text(status));
     return status;
+}
+
+/* The server has begun to serve. */
+static void greet(void *argument)
+{
+    const struct program *program = argument;
+    char                  text[JANUS_ADDRESS_TEXT_BYTES];
+    (void)printf("open http%s://%s/ (Ctrl-C stops the server)\n",
+                 program->options.wire != NULL ? "s" : "",
+                 janus_address_text(&program->bound, text, sizeof text));
+    (void)fflush(stdout);
 }
 
 /* The first task. */
@@ -26,20 +44,19 @@ static int64_t run(void *argument)
     struct program *program = argument;
     janus_address   at;
     janus_io        listener;
-    char            text[JANUS_ADDRESS_TEXT_BYTES];
     janus_status    status = janus_address_parse(program->at, &at);
     if (status != JANUS_OK) {
-        (void)fprintf(stderr, "janusrt: '%s' is no address, as 127.0.0.1:8080\n", program->at);
+        (void)fprintf(stderr,
+                      "janusrt: '%s' is no address: give numbers, as 127.0.0.1:8080 or [::1]:8080. "
+                      "Names as localhost are not looked up\n",
+                      program->at);
         return status;
     }
     status = janus_listen(&at, NULL, &listener);
-    if (status == JANUS_OK) status = janus_io_local(listener, &at);
+    if (status == JANUS_OK) status = janus_io_local(listener, &program->bound);
     if (status != JANUS_OK) return complain(program, "cannot listen at", status);
-    (void)printf("open http%s://%s/ (Ctrl-C stops the server)\n",
-                 program->options.wire != NULL ? "s" : "",
-                 janus_address_text(&at, text, sizeof text));
-    (void)fflush(stdout);
-    status = janus_http_serve(listener, program->handler, program->argument, &program->options);
+    status = jrt_http_serve_and_tell(listener, program->handler, program->argument,
+                                     &program->options, greet, program);
     return status == JANUS_OK ? status : complain(program, "cannot serve", status);
 }
 

@@ -4,6 +4,7 @@
 #include "http/server.h"
 
 #include <janusrt/dump.h>
+#include <janusrt/explain.h>
 #include <janusrt/explore.h>
 #include <janusrt/grant.h>
 #include <janusrt/signal.h>
@@ -151,6 +152,7 @@ static void take_down(struct jrt_http_server *server)
     free(server->empty);
     for (int i = 0; i < JRT_HTTP_SIGNALS; i++) unwatch(&server->watches[i]);
     jrt_http_log_free(server);
+    janus_token_release(server->events);
     free(server);
 }
 
@@ -312,6 +314,7 @@ static void stop(struct jrt_http_server *server)
 {
     uint64_t soon = janus_now_ns() + JRT_HTTP_STOP_NS;
     atomic_store(&server->stopping, true);
+    JANUS_IGNORE(janus_token_cancel(server->events, JANUS_CANCEL_REASON_EXPLICIT));
     jrt_http_lock(server);
     for (int i = 0; i < JRT_HTTP_QUEUES; i++) {
         if (i == JRT_HTTP_SHAKING) continue;
@@ -346,6 +349,7 @@ static janus_status serve(struct jrt_http_server *server, janus_io listener)
     janus_nursery                      nursery;
     janus_status                       status = janus_nursery_open(&nursery, &options);
     if (status < JANUS_OK) return status;
+    if (server->began != NULL) server->began(server->began_argument);
     janus_status served = accept_all(server, &nursery, listener);
     stop(server);
     status = end_by(&nursery, jrt_http_after(janus_now_ns(), server->options.grace_ns));
@@ -436,6 +440,15 @@ static void set_share(struct jrt_http_server *server, uint64_t free_tasks)
     server->options.request_tasks = share > 2 ? (uint32_t)share : 2;
 }
 
+static janus_status refuse_room(void)
+{
+    return janus_explain_as(JANUS_TASK_LIMIT, "janus_http_serve",
+                            "the scheduler's max_tasks is too small: the server needs two tasks "
+                            "for each of its max_connections, and five. Raise "
+                            "janus_scheduler_options.max_tasks to JANUS_HTTP_TASKS(connections), "
+                            "or lower janus_http_options.max_connections");
+}
+
 /*
  * Sees to it that the scheduler has tasks for all connections. If a connection could not start the
  * task of its request, all would wait for each other.
@@ -447,9 +460,9 @@ static janus_status set_room(struct jrt_http_server *server)
     janus_status        status = janus_context_inspect(&context);
     if (status != JANUS_OK) return status;
     uint64_t max = context.max_tasks != 0 ? context.max_tasks : CONNECTIONS_MAX * UINT64_C(3);
-    if (max < OWN_TASKS + 2) return JANUS_TASK_LIMIT;
+    if (max < OWN_TASKS + 2) return refuse_room();
     uint64_t most = (max - OWN_TASKS) / 2, usual = max / 5 * 2;
-    if (options->max_connections > most) return JANUS_TASK_LIMIT;
+    if (options->max_connections > most) return refuse_room();
     if (usual > CONNECTIONS_MAX) usual = CONNECTIONS_MAX;
     if (options->max_connections == 0)
         options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
@@ -467,6 +480,10 @@ static janus_status open_log(janus_http_options *options, bool *opened)
     if (!options->logs || !is_none(options->log)) return JANUS_OK;
     janus_status status = janus_io_standard(1, NULL, &options->log);
     *opened = status == JANUS_OK;
+    if (status == JANUS_UNAVAILABLE) { /* a simulated run has no standard output */
+        options->log = (janus_io){{0, 0}};
+        return JANUS_OK;
+    }
     return status;
 }
 
@@ -484,14 +501,24 @@ static janus_status check_listener(janus_io listener, const janus_http_options *
 janus_status janus_http_serve(janus_io listener, janus_http_handler *handler, void *argument,
                               const janus_http_options *options)
 {
+    return jrt_http_serve_and_tell(listener, handler, argument, options, NULL, NULL);
+}
+
+janus_status jrt_http_serve_and_tell(janus_io listener, janus_http_handler *handler, void *argument,
+                                     const janus_http_options *options, void (*began)(void *),
+                                     void *began_argument)
+{
     struct keeper          *keeper = NULL;
     bool                    own_log = false;
     struct jrt_http_server *server = calloc(1, sizeof *server); /* the stack may be small */
     if (server == NULL) return JANUS_NO_MEMORY;
     janus_status status = set_up(server, handler, argument, options);
+    server->began = began;
+    server->began_argument = began_argument;
     if (status == JANUS_OK) status = set_room(server);
     if (status == JANUS_OK) status = check_listener(listener, &server->options);
     if (status == JANUS_OK) status = keep(server, &keeper);
+    if (status == JANUS_OK) status = janus_token_create(&server->events);
     if (status == JANUS_OK) status = open_log(&server->options, &own_log);
     if (status == JANUS_OK) status = serve_and_log(server, listener);
     if (keeper != NULL) keeper->server = NULL;

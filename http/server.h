@@ -17,6 +17,7 @@
  *     route.c       routes
  *     tick.c        what a task does once a second: idle and slow clients, the date
  *     log.c         the access log
+ *     blame.c       why a request failed, for the standard error and the log
  *
  * Warm and cold. A connection is warm while requests come: it has a block (struct janus_http), a
  * child, and a nursery with a pool for that child. After a second without a request the child ends,
@@ -42,6 +43,7 @@
 #include <janusrt/nursery.h>
 #include <janusrt/sync.h>
 #include <janusrt/task.h>
+#include <janusrt/token.h>
 #include <stdatomic.h>
 
 enum {
@@ -61,6 +63,9 @@ enum {
     JRT_HTTP_PATIENCE = 1000,     /* milliseconds, for a task to leave a request that is over */
     JRT_HTTP_SIGNALS = 2,         /* SIGTERM and SIGINT */
     JRT_HTTP_ERROR_BYTES = 256,   /* what the server's own answers need at most */
+    JRT_HTTP_MARK_BYTES = 32,     /* why a request failed: in a word, in a sentence */
+    JRT_HTTP_REASON_BYTES = 384,
+    JRT_HTTP_WHY_BYTES = 96,
 };
 
 #define JRT_HTTP_TICK_NS JANUS_SECONDS
@@ -125,8 +130,11 @@ struct jrt_http_server {
     size_t                      wire_stack_bytes; /* of a connection's task; 0: the scheduler's */
     char                        server_line[128]; /* "Server: x\r\n" */
     size_t                      server_line_bytes;
-    struct jrt_http_log        *log; /* NULL: none */
+    struct jrt_http_log        *log;    /* NULL: none */
+    janus_token                *events; /* the stop cancels it, and so all streams of events */
     struct jrt_http_watch       watches[JRT_HTTP_SIGNALS];
+    void                        (*began)(void *); /* called once it serves, or NULL */
+    void                       *began_argument;
     struct jrt_http_connection *single; /* of janus_http_serve_one: it runs in the same task */
     atomic_bool                 stopping;
     atomic_bool                 crowded;    /* it is full, and another client waits */
@@ -202,6 +210,8 @@ struct jrt_http_left {
 /* The part of a block that few requests use. */
 struct jrt_http_rare {
     char                  peer[JANUS_ADDRESS_TEXT_BYTES]; /* for the log */
+    char                  mark[JRT_HTTP_MARK_BYTES], reason[JRT_HTTP_REASON_BYTES];
+    char                  why[JRT_HTTP_WHY_BYTES]; /* what http->why may point to */
     char                  lines[JRT_HTTP_LINES_BYTES];
     struct jrt_http_field trailer_fields[JRT_HTTP_TRAILERS_MAX];
 };
@@ -268,7 +278,9 @@ struct janus_http {
     uint8_t  stage; /* enum jrt_http_stage */
     bool     keep;  /* the connection goes on */
     bool     chunked, bodiless;
-    bool     failed; /* the stream is shorter than it promised */
+    bool     failed;   /* the stream is shorter than it promised */
+    bool     blamed;   /* the request fails: rare->mark, rare->reason */
+    bool     eventful; /* the stream has events: a stop ends it */
     uint16_t status;
     uint64_t promised, sent; /* bytes of the body */
     size_t   lines_bytes;
@@ -279,7 +291,8 @@ struct janus_http {
     struct jrt_http_left before;   /* when it began, to see what a handler leaves behind */
     janus_budget         share;    /* what it got */
     janus_budget   portion, given; /* supervised: for each recharge, for this request so far */
-    janus_nursery *nursery;        /* the child's own */
+    janus_nursery *nursery;        /* around the child */
+    janus_nursery *shell;          /* the child's own, around all of its requests */
 
     struct jrt_http_rare *rare;  /* behind the buffers */
     char                 *large; /* the buffer for more than `small` holds */
@@ -300,6 +313,11 @@ static inline uint64_t jrt_http_after(uint64_t now, uint64_t duration)
 {
     return now + duration < now ? JANUS_IO_NEVER : now + duration;
 }
+
+/* serve.c. As janus_http_serve, and calls `began` when it serves, if that is not NULL. */
+janus_status jrt_http_serve_and_tell(janus_io listener, janus_http_handler *handler, void *argument,
+                                     const janus_http_options *options, void (*began)(void *),
+                                     void *began_argument);
 
 /* connection.c. Serves the connection, and closes it. The record stays the caller's. */
 void jrt_http_connection_run(struct jrt_http_connection *c);
@@ -444,17 +462,43 @@ janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
 janus_status jrt_http_add_line(struct janus_http *http, struct jrt_http_text name,
                                struct jrt_http_text value);
 
+/* Whether the handler has set a field of this name. */
+bool jrt_http_has_line(const struct janus_http *http, struct jrt_http_text name);
+/* Sets a field, unless the handler has set it. */
+janus_status jrt_http_offer_field(struct janus_http *http, const char *name, const char *value);
+
 /* route.c */
 int64_t jrt_http_follow(janus_http *http, const janus_http_request *request);
 bool    jrt_http_routes_sane(const janus_http_route *route);
 
 /* log.c */
-janus_status       jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery);
-void               jrt_http_log_close(struct jrt_http_server *server);
-void               jrt_http_log_free(struct jrt_http_server *server);
-void               jrt_http_log_line(struct janus_http *http);
+janus_status jrt_http_log_open(struct jrt_http_server *server, janus_nursery *nursery);
+void         jrt_http_log_close(struct jrt_http_server *server);
+void         jrt_http_log_free(struct jrt_http_server *server);
+void         jrt_http_log_line(struct janus_http *http);
+/* Escapes what could be taken for another line or another column. Cuts a long text. */
+void jrt_http_escape(struct jrt_http_text text, char *out, size_t room);
+/* Writes the client's address to rare->peer. */
+void jrt_http_find_peer(struct janus_http *http);
+
+/* blame.c. Notes why the request fails, in a word and in a sentence. Only the first note counts. */
+void jrt_http_blame(struct janus_http *http, const char *mark, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The handler has returned this, or was too late. */
+void jrt_http_blame_result(struct janus_http *http, int64_t result);
+/* The child has ended. Its nursery has not. */
+void jrt_http_blame_child(struct janus_http *http, janus_nursery *requests);
+/* No child could be started. */
+void jrt_http_blame_room(struct janus_http *http, janus_status status);
+/* Whether the client did not get the whole answer. */
+bool jrt_http_is_cut(const struct janus_http *http);
+/* Tells what was noted. */
+void jrt_http_tell(struct janus_http *http);
+
+/* Once for each request, when it is over. */
 static inline void jrt_http_log_request(struct janus_http *http)
 {
+    if (http->blamed) jrt_http_tell(http);
     if (http->server->log != NULL) jrt_http_log_line(http);
 }
 

@@ -151,9 +151,9 @@ static janus_status set_fields(janus_http *http, const struct served *self, unsi
 {
     char         range[96];
     const size_t before = http->lines_bytes;
-    janus_status said = jrt_http_do_set_field(http, "Last-Modified", self->modified);
-    if (said == JANUS_OK) said = jrt_http_do_set_field(http, "ETag", self->tag);
-    if (said == JANUS_OK) said = jrt_http_do_set_field(http, "Accept-Ranges", "bytes");
+    janus_status said = jrt_http_offer_field(http, "Last-Modified", self->modified);
+    if (said == JANUS_OK) said = jrt_http_offer_field(http, "ETag", self->tag);
+    if (said == JANUS_OK) said = jrt_http_offer_field(http, "Accept-Ranges", "bytes");
     unsigned long long size = self->info.bytes, first = self->first;
     if (status == 206) {
         (void)snprintf(range, sizeof range, "bytes %llu-%llu/%llu", first, first + self->bytes - 1,

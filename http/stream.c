@@ -19,6 +19,24 @@ janus_status jrt_http_add_line(struct janus_http *http, struct jrt_http_text nam
     return status;
 }
 
+bool jrt_http_has_line(const struct janus_http *http, struct jrt_http_text name)
+{
+    const char *at = http->rare->lines, *end = at + http->lines_bytes;
+    while (at < end) {
+        const char *colon = memchr(at, ':', (size_t)(end - at));
+        const char *next = memchr(at, '\n', (size_t)(end - at));
+        if (jrt_http_same((struct jrt_http_text){at, (size_t)(colon - at)}, name)) return true;
+        at = next + 1;
+    }
+    return false;
+}
+
+janus_status jrt_http_offer_field(struct janus_http *http, const char *name, const char *value)
+{
+    if (jrt_http_has_line(http, jrt_http_of(name))) return JANUS_OK;
+    return jrt_http_do_set_field(http, name, value);
+}
+
 static janus_status add_line(struct janus_http *http, const char *name, const char *value)
 {
     if (name == NULL || value == NULL) return JANUS_INVALID;
@@ -128,6 +146,28 @@ static size_t event_bytes(const char *event, const char *id, const char *data)
     return bytes;
 }
 
+/* Begins a stream of events, which the stop of the server cancels. */
+static janus_status begin_events(struct janus_http *http)
+{
+    janus_status status = jrt_http_offer_field(http, "Cache-Control", "no-store");
+    if (status == JANUS_OK)
+        status = jrt_http_do_begin(http, 200, "text/event-stream", JANUS_HTTP_UNKNOWN);
+    if (status != JANUS_OK) return status;
+    http->eventful = true;
+    /* STATE: another task has sent the first event. Then the stream ends after grace_ns. */
+    JANUS_IGNORE(janus_nursery_cancel_on(http->shell, http->server->events));
+    return JANUS_OK;
+}
+
+/* On a server without a budget for requests, an event is another request. CANCELLED: the server
+ * stops, and what was written before can still leave whole. */
+static janus_status renew(struct janus_http *http)
+{
+    if (http->eventful && atomic_load(&http->server->stopping)) return JANUS_CANCELLED;
+    if (atomic_load(&http->task) == janus_task_current_id()) http->given = janus_budget_zero();
+    return JANUS_OK;
+}
+
 janus_status jrt_http_do_event(janus_http *http, const char *event, const char *id,
                                const char *data)
 {
@@ -136,12 +176,8 @@ janus_status jrt_http_do_event(janus_http *http, const char *event, const char *
         (id != NULL && id[strcspn(id, "\r\n")] != '\0')) {
         return JANUS_INVALID;
     }
-    janus_status status = JANUS_OK;
-    if (http->stage == JRT_HTTP_STAGE_NONE) {
-        status = jrt_http_do_set_field(http, "Cache-Control", "no-store");
-        if (status == JANUS_OK)
-            status = jrt_http_do_begin(http, 200, "text/event-stream", JANUS_HTTP_UNKNOWN);
-    }
+    janus_status status = renew(http);
+    if (status == JANUS_OK && http->stage == JRT_HTTP_STAGE_NONE) status = begin_events(http);
     if (status != JANUS_OK) return status;
     size_t bytes = event_bytes(event, id, data);
     char  *text = NULL;

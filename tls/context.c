@@ -97,7 +97,8 @@ static janus_status use_key(SSL_CTX *context, BIO *bio, const char *where, janus
     bool good =
         SSL_CTX_use_PrivateKey(context, key) == 1 && SSL_CTX_check_private_key(context) == 1;
     EVP_PKEY_free(key);
-    return good ? JANUS_OK : jrt_tls_blame(why, "has a key that does not fit", where);
+    return good ? JANUS_OK
+                : jrt_tls_blame(why, "has another key than that of the first certificate", where);
 }
 
 janus_status jrt_tls_use(SSL_CTX *context, const struct jrt_tls_pem *pem, janus_tls_why *why)

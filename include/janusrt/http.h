@@ -45,6 +45,7 @@
 #include <janusrt/net.h>
 #include <janusrt/options.h>
 #include <janusrt/status.h>
+#include <janusrt/task.h>
 #include <janusrt/wire.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -100,6 +101,22 @@ typedef struct janus_http_route {
     janus_http_handler *handler;
     void               *argument; /* of the handler. NULL: the server's */
 } janus_http_route;
+
+/* A request that failed. */
+typedef struct janus_http_failure {
+    janus_task_id task;                   /* of the request; it may have ended */
+    const char   *method, *target, *peer; /* escaped; "" if the head was not read */
+    unsigned      status;                 /* of the answer; 0: no answer was sent */
+    bool          cut;                    /* the client did not get the whole answer */
+    const char   *reason;                 /* "its handler returned -100" */
+    const char   *text;                   /* all of it in one line, as stderr would get it */
+} janus_http_failure;
+
+/*
+ * The server calls it in a task of its own or of the request, when the request is over. The texts
+ * end with the call. It must not wait. The task pays for what it calls.
+ */
+typedef void janus_http_on_failure(void *argument, const janus_http_failure *failure);
 
 /* A good max_tasks of a scheduler for a server: two for each connection, and 100 tasks that the
  * handlers can start. */
@@ -163,6 +180,17 @@ typedef struct janus_http_options {
 
     /* A table that janus_http_routes follows. The server's handler must be NULL then. */
     const janus_http_route *routes;
+
+    /*
+     * The server writes one line to stderr for each request that fails: method, target, client,
+     * status, reason, and which limit to raise. A request fails if its handler panics, returns a
+     * negative number, uses up a budget, takes longer than handler_ns, or writes less than it
+     * promised. It does not if the client is to blame. The server writes at most 20 lines a second.
+     * The next line says how many were left out.
+     */
+    janus_http_on_failure *on_failure; /* called instead. NULL: stderr */
+    void                  *on_failure_argument;
+    bool                   quiet_failures; /* write nothing, if on_failure is NULL */
 } janus_http_options;
 #define JANUS_HTTP_OPTIONS(...) JANUS_OPTIONS_(janus_http_options, __VA_ARGS__)
 

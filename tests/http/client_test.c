@@ -2,6 +2,8 @@
 /* The client: calls, bodies both ways, fields, trailers, what it refuses to send. */
 #include "caller.h"
 
+#include <janusrt/explain.h>
+
 /* Answers with method, target, and the body that came. */
 static int64_t echo(janus_http *http, const janus_http_request *request)
 {
@@ -254,6 +256,8 @@ static void refuse(struct talk *talk, const char *method, const char *url,
     options.out_why = &why;
     CHECK_EQ(janus_http_call(client, method, url, &options, &reply), status);
     CHECK_EQ(why != NULL, status == JANUS_INVALID || status == JANUS_UNAVAILABLE);
+    char text[512]; /* not the sentence of an earlier call */
+    CHECK(why == NULL || (janus_explain(text, sizeof text) > 0 && strstr(text, why) != NULL));
     CHECK(reply == NULL);
 }
 

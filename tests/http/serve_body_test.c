@@ -52,6 +52,7 @@ static void send_wrong_bodies(struct talk *talk)
     CHECK(strncmp(talk_ask(talk, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n"),
                   "HTTP/1.1 413 ", 13) == 0);
     CHECK(strncmp(talk_ask(talk, CHUNKED "\r\n65\r\n0"), "HTTP/1.1 413 ", 13) == 0);
+    CHECK(strstr(talk->text, "the body has more than 100 bytes.\n") != NULL);
     janus_io io = talk_open(talk);
     talk_put(io, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello");
     CHECK_EQ(janus_io_shutdown(io, JANUS_IO_WRITE), JANUS_OK);

@@ -203,3 +203,13 @@ TEST("a request that is cut off in the middle of a write has a line in the log")
     CHECK(strstr(log, " GET /flood 200 ") != NULL);
     CHECK(strstr(log, " GET / 200 6 ") != NULL);
 }
+
+static void ask_once(struct talk *talk) { CHECK(strstr(talk_ask(talk, LAST), "Hello!") != NULL); }
+
+TEST("in a simulated run a log to the standard output is left out, and the server runs")
+{
+    talk_run(&(struct talk){.handler = greet,
+                            .client = ask_once,
+                            .options = JANUS_HTTP_OPTIONS(.logs = true),
+                            .seed = 7});
+}

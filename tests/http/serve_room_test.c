@@ -2,6 +2,8 @@
 /* The server: how many connections a scheduler has tasks for, routes of a whole server, texts. */
 #include "talk.h"
 
+#include <janusrt/explain.h>
+
 #define LAST(path) "GET " path " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
 
 enum { TASKS = 21, ROOM = 8, GUESTS = 12 };
@@ -52,6 +54,9 @@ static void ask_for_more(struct talk *talk)
         CHECK_EQ(
             janus_http_serve(talk->listener, meet, NULL, JANUS_HTTP_OPTIONS(.max_connections = n)),
             JANUS_TASK_LIMIT);
+        char why[512];
+        CHECK(janus_explain(why, sizeof why) > 0);
+        CHECK(strstr(why, "janus_http_serve: the scheduler's max_tasks is too small") != NULL);
     }
     come_together(talk); /* the server itself goes on */
 }

@@ -222,3 +222,87 @@ TEST("a stop under load fails no request: each client gets an answer that is the
         .seed = 5, /* a real machine may stop a client for longer than the server waits */
         .options = JANUS_HTTP_OPTIONS(.max_requests = UINT32_MAX)});
 }
+
+/* Streams of events. */
+
+static int64_t send_events(janus_http *http, const janus_http_request *request)
+{
+    janus_status status = JANUS_OK;
+    (void)request;
+    while (status == JANUS_OK) {
+        status = janus_http_event(http, NULL, NULL, "tick");
+        if (status == JANUS_OK) status = janus_sleep(10 * JANUS_SECONDS);
+    }
+    return status;
+}
+
+static const char *const events_asks[] = {"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+                                          "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
+                                          "GET / HTTP/1.0\r\n\r\n"};
+
+static void stop_events(struct talk *talk)
+{
+    janus_io ends[3];
+    for (int i = 0; i < 3; i++) {
+        ends[i] = talk_open(talk);
+        talk_put(ends[i], events_asks[i]);
+    }
+    CHECK_EQ(janus_sleep(3500 * JANUS_MS), JANUS_OK);
+    uint64_t from = janus_now_ns();
+    CHECK_EQ(janus_io_close(talk->listener), JANUS_OK);
+    for (int i = 0; i < 3; i++) {
+        const char *text = talk_rest(talk, ends[i]), *last = strstr(text, "0\r\n\r\n");
+        CHECK(strstr(text, "data: tick\n\n") != NULL);
+        CHECK((last != NULL && last[5] == '\0') == (i < 2)); /* HTTP/1.0 has no chunks */
+    }
+    CHECK(janus_now_ns() - from < JANUS_SECONDS);
+}
+
+static void run_events(uint64_t seed, const janus_budget *each)
+{
+    static const janus_budget most = {.ops = 100000000,
+                                      .memory = 10000000,
+                                      .spawn_count = 500,
+                                      .channel_ops = 10000,
+                                      .syscalls = 50000};
+    char                      log[TALK_LOG_BYTES];
+    talk_run(&(struct talk){.handler = send_events,
+                            .client = stop_events,
+                            .max_budget = &most,
+                            .options = JANUS_HTTP_OPTIONS(.request_budget = each),
+                            .seed = seed,
+                            .log = log});
+    CHECK(strstr(log, "stopped") == NULL && strstr(log, "cut") == NULL);
+}
+
+TEST("a stop ends streams of events at once, and they end whole")
+{
+    static const janus_budget each = {
+        .ops = 1000000, .memory = 1 << 20, .spawn_count = 5, .channel_ops = 100, .syscalls = 5000};
+    for (uint64_t seed = 1; seed <= 5; seed++) run_events(seed, seed % 2 != 0 ? &each : NULL);
+}
+
+/* Uses up four fifths of what a request may use, before each of four events. */
+static int64_t work_for_events(janus_http *http, const janus_http_request *request)
+{
+    janus_status status = JANUS_OK;
+    (void)request;
+    for (int i = 0; i < 4 && status == JANUS_OK; i++) {
+        for (int j = 0; j < 4000 && status == JANUS_OK; j++) status = janus_check_n(10000);
+        if (status == JANUS_OK) status = janus_http_event(http, NULL, NULL, "tick");
+    }
+    return status;
+}
+
+static void read_events(struct talk *talk)
+{
+    const char *text = talk_ask(talk, events_asks[1]);
+    size_t      ticks = 0;
+    for (; (text = strstr(text, "data: tick\n\n")) != NULL; text++) ticks++;
+    CHECK_EQ(ticks, 4);
+}
+
+TEST("without a budget for requests, each event may use as much as a request")
+{
+    talk_run(&(struct talk){.handler = work_for_events, .client = read_events});
+}

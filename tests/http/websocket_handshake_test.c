@@ -56,6 +56,8 @@ static void refuse_handshakes(struct talk *talk)
         const char *text = talk_ask(talk, rows[i].request);
         CHECK_EQ(strncmp(text, rows[i].answer, strlen(rows[i].answer)), 0);
         CHECK(strstr(text, "HTTP/1.1 101") == NULL);
+        bool named = strstr(text, "\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n") != NULL;
+        CHECK_EQ(named, strstr(text, "HTTP/1.1 426") != NULL);
     }
     CHECK(strstr(talk_ask(talk, rows[4].request), "Sec-WebSocket-Version: 13\r\n") != NULL);
 }

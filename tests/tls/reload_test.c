@@ -48,7 +48,7 @@ static void reload_once(struct talk *talk)
     struct paper wrong = {paper_for(authority(), "DNS:a").chain,
                           paper_for(authority(), "DNS:a").key};
     CHECK_EQ(reload(wrong, &why), JANUS_INVALID);
-    CHECK(strstr(why.text, "the key in memory has a key that does not fit") != NULL);
+    CHECK(strstr(why.text, "the key in memory has another key than that of the first") != NULL);
     CHECK_EQ(reload((struct paper){"nothing", wrong.key}, &why), JANUS_INVALID);
     CHECK_STR(why.text, "the chain in memory has no certificate");
     CHECK_EQ(reload((struct paper){wrong.chain, "nothing"}, &why), JANUS_INVALID);
