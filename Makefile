@@ -117,7 +117,7 @@ bench:
 install:
 	@tools/bootstrap install
 	cmake --preset gcc-release -DCMAKE_INSTALL_PREFIX='$(PREFIX)'
-	cmake --build $(RELEASE)
+	cmake --build $(RELEASE) --target installed
 	DESTDIR='$(DESTDIR)' cmake --install $(RELEASE)
 	@[ -n '$(DESTDIR)' ] || [ "$$(id -u)" != 0 ] || ldconfig
 

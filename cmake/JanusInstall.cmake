@@ -102,3 +102,14 @@ elseif(man_sources)
   endforeach()
   add_custom_target(man ALL DEPENDS ${man_pages})
 endif()
+
+# What is installed, and nothing else: `make install` builds this.
+add_custom_target(installed)
+add_dependencies(installed
+  janusrt janusrt_static janusrt_http janusrt_http_static janusrt_command)
+if(TARGET janusrt_tls)
+  add_dependencies(installed janusrt_tls janusrt_tls_static)
+endif()
+if(TARGET man)
+  add_dependencies(installed man)
+endif()
