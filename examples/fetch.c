@@ -14,6 +14,7 @@ struct page {
     unsigned           code; /* of the answer */
     size_t             bytes;
     janus_status       status;
+    const char        *why; /* what is wrong with the address or the answer; NULL: see `status` */
 };
 
 static int64_t fetch(void *argument)
@@ -22,8 +23,9 @@ static int64_t fetch(void *argument)
     janus_http_reply *reply;
     char              bytes[4096];
     size_t            got = 0;
-    page->status = janus_http_call(page->client, "GET", page->url,
-                                   JANUS_HTTP_CALL_OPTIONS(.max_redirects = 5), &reply);
+    page->status =
+        janus_http_call(page->client, "GET", page->url,
+                        JANUS_HTTP_CALL_OPTIONS(.max_redirects = 5, .out_why = &page->why), &reply);
     if (page->status != JANUS_OK) return 0; /* the others go on */
     page->code = janus_http_reply_status(reply);
     while ((page->status = janus_http_reply_read(reply, bytes, sizeof bytes, &got)) == JANUS_OK) {
@@ -61,7 +63,8 @@ static int64_t first_task(void *argument)
         if (page->status == JANUS_OK) {
             printf("%u, %zu bytes: %s\n", page->code, page->bytes, page->url);
         } else {
-            printf("%s: %s\n", janus_status_text(page->status), page->url);
+            const char *why = page->why != NULL ? page->why : janus_status_text(page->status);
+            printf("%s: %s\n", why, page->url);
         }
     }
     return failed == 0 ? 0 : -100;

@@ -54,7 +54,10 @@ static int64_t serve(void *argument)
     if (status == JANUS_OK) status = janus_listen(&at, NULL, &listener);
     if (status == JANUS_OK) status = janus_io_local(listener, &at);
     if (status == JANUS_OK) status = janus_nursery_open(&helpers, NULL);
-    if (status < JANUS_OK) return status;
+    if (status < JANUS_OK) {
+        (void)fprintf(stderr, "cannot listen at %s: %s\n", words[3], janus_status_text(status));
+        return status;
+    }
     status = janus_spawn(&helpers, reload_on_signal, tls);
     (void)printf("open https://%s/\n", janus_address_text(&at, text, sizeof text));
     (void)fflush(stdout);

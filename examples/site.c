@@ -88,8 +88,10 @@ static int64_t first_task(void *argument)
     if (status == JANUS_OK) status = janus_listen(&at, NULL, &listener);
     if (status == JANUS_OK) status = janus_io_local(listener, &at);
     if (status != JANUS_OK) {
-        fprintf(stderr, "cannot serve %s at %s: %s\n", site->path, site->at,
-                janus_status_text(status));
+        char why[512];
+        if (janus_explain(why, sizeof why) == 0)
+            (void)snprintf(why, sizeof why, "%s", janus_status_text(status));
+        fprintf(stderr, "cannot serve %s at %s: %s\n", site->path, site->at, why);
         return status;
     }
     printf("open http://%s/ (Ctrl-C stops the server)\n",

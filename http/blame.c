@@ -2,9 +2,9 @@
 /*
  * Requests that fail: a line on the standard error, and a word in the access log.
  *
- * The file that learns why a request fails notes it (jrt_http_blame). The end of the request reports
- * it, when the status of the answer is known. The server does not report what the client did: a
- * request that it refuses with a status below 500, and a client that leaves before the end.
+ * The file that learns why a request fails notes it (jrt_http_blame). The end of the request
+ * reports it, when the status of the answer is known. The server does not report what the client
+ * did: requests that get a status below 500, and clients that leave.
  *
  * As for panics, the standard error gets at most LINES_A_SECOND lines in a second of the clock, for
  * all servers of the process. The first line of a later second says how many were left out.

@@ -21,7 +21,12 @@
  *
  * While a handler leaves nothing behind, the same child runs the next request of the connection. If
  * it leaves a block of memory, a handle, a defer or a used budget, the child ends after the answer.
- * So a handler may count on its end: its defers run, its memory is freed, its handles are closed.
+ * So a handler may count on its end: its defers run, its blocks of janus_alloc are freed, its
+ * handles are closed. Blocks of malloc are not. A handler that ends with a mutex locked abandons it
+ * (janus_mutex_is_abandoned).
+ *
+ * A handler does not notice that its client has left until it writes. A stop of the server cancels
+ * it only after options.grace_ns. A stream of events is cancelled at once (janus_http_event).
  *
  * The parser is strict, as RFC 9112 permits, and nothing loosens it. Limits and deadlines are on by
  * default. Answers keep the order of their requests. Answers to requests that came together leave
@@ -125,11 +130,12 @@ typedef void janus_http_on_failure(void *argument, const janus_http_failure *fai
 /* Options of a server. Zero in any field selects the default named beside it. */
 typedef struct janus_http_options {
     size_t   struct_bytes;    /* sizeof this struct; JANUS_HTTP_OPTIONS sets it */
-    uint32_t max_connections; /* served at a time; others wait in the backlog. While one waits,
-                                 connections that are idle for some seconds make way, and busy
-                                 ones close after an answer and 5 s. Each needs two of
-                                 the scheduler's max_tasks, see JANUS_HTTP_TASKS. 0: two fifths
-                                 of max_tasks, 40 by default; with janus_http_run 100 */
+    uint32_t max_connections; /* that the server serves at a time; further clients wait in the
+                                 backlog. While a client waits, the server closes the connection
+                                 that has been idle longest. It closes a busy connection after an
+                                 answer, if the connection is 5 s old. Each connection needs two
+                                 of the scheduler's max_tasks, see JANUS_HTTP_TASKS. 0: two fifths
+                                 of max_tasks, so 40 by default; with janus_http_run 100 */
     uint32_t max_requests;    /* of one connection. 0: 1000 */
     uint32_t max_line_bytes;  /* of a line in a head; a longer one gets 414 or 431. 0: 8192 */
     uint32_t max_head_bytes;  /* at most 57344; a longer head gets 431. 0: 16384 */
@@ -137,42 +143,60 @@ typedef struct janus_http_options {
     uint64_t max_body_bytes;  /* a longer body gets 413. UNKNOWN: no limit. 0: 1 MiB */
 
     /* Times. A client that takes longer gets 408, or its connection is closed. */
-    uint64_t head_ns;  /* from the first byte of a head to its last. 0: 10 s */
-    uint64_t idle_ns;  /* between two requests; up to 2 s more. 0: 60 s */
-    uint64_t body_ns;  /* without a byte of the body that the handler waits for. 0: 30 s */
-    uint64_t write_ns; /* in which the client takes no byte of an answer. 0: 30 s */
-    uint32_t min_rate; /* bytes of a body in each second of waiting, after the first 5 s. 0: 240 */
-    uint64_t handler_ns; /* for a request, which is cancelled then. 0: no limit */
+    uint64_t head_ns;    /* from the first byte of a head to its last. 0: 10 s */
+    uint64_t idle_ns;    /* between two requests; up to 2 s more. 0: 60 s */
+    uint64_t body_ns;    /* without a byte of the body that the handler waits for. 0: 30 s */
+    uint64_t write_ns;   /* in which the client takes no byte of an answer. 0: 30 s */
+    uint32_t min_rate;   /* bytes of a body that the client must send in a second. The seconds count
+                          while the handler waits for the body, after the first five. 0: 240 */
+    uint64_t handler_ns; /* for a request, also for a stream or a WebSocket. Then the server cancels
+                            the request. 0: no limit */
     uint64_t grace_ns;   /* after the listener was closed; then requests are cancelled. 0: 30 s */
 
     /*
-     * What a request may use. With a budget, each request has a pool: at least this much for
-     * itself and all that it starts, and at most twice as much. The scheduler's max_budget bounds
-     * it. With a log it has 64 channel operations more, for its line.
+     * What a request may use. With a budget, the task of the request gets this budget. The tasks
+     * that it starts share as much again. The scheduler's max_budget bounds both together. With a
+     * log, the request gets 64 channel operations more, for its line.
      *
-     * NULL: the request's own task may use 50 million ops, 100,000 syscalls and a million channel
-     * operations. It may use as much memory as max_budget allows, up to 16 MiB. Tasks that the
-     * handler starts have the scheduler's usual budgets then.
+     * NULL: the task of the request may use 50 million ops, 100,000 syscalls and a million channel
+     * operations. It may use as much memory as max_budget allows, up to 16 MiB. Each event and each
+     * message of a WebSocket may use as much again. Tasks that the handler starts have the
+     * scheduler's usual budgets then.
      */
     const janus_budget *request_budget;
-    uint32_t            request_tasks;   /* live tasks that a request has started; another spawn
-                                            finds TASK_LIMIT. 0: with a request_budget its
-                                            spawn_count, else a quarter of the max_tasks that
-                                            connections do not need, 2 to 1000 */
+    uint32_t            request_tasks;   /* live tasks that one request may have started. At the
+                                            limit its next spawn returns TASK_LIMIT. 0: with a
+                                            request_budget the spawn_count of it. Otherwise a
+                                            quarter of the max_tasks that connections leave over,
+                                            at least 2 and at most 1000 */
     size_t              stack_bytes;     /* of a request's task. 0: the scheduler's */
     bool                stop_on_signals; /* SIGTERM and SIGINT close the listener */
     const char         *server;          /* the value of the field Server. NULL: no such field */
 
     /*
-     * The access log. A task writes one line for each request:
+     * The access log. A task writes one line for each request, when the request has ended:
      *     2026-11-16T14:03:22Z 127.0.0.1:40312 GET /a 200 1234 57us 0x200000001
-     * These are the time, the client, the method, the target, the status, the bytes of the body,
-     * the duration and the task. If the log is slower than the requests, lines are dropped, and
-     * the log says how many.
+     * These are the time of the end, the client, the method, the target, the status, the bytes of
+     * the body, the duration and the task. The status 0 means that no answer was sent.
+     *
+     * Words at the end of a line say why the request failed:
+     *     returned -100  what its handler returned
+     *     panicked       its handler panicked
+     *     ops            or another component of its budget that it used up
+     *     late           it took longer than handler_ns
+     *     stopped        the server stopped, and grace_ns had passed
+     *     short          its handler wrote less than it promised
+     *     room           no task could be started for it
+     *     intruded       another task was inside of a call when its handler returned
+     *     cut            the client did not get the whole answer
+     *
+     * If requests are faster than the log, the server drops lines, and the log says how many. A
+     * handshake of TLS that fails has no line; janus_tls_server_inspect counts it.
      */
-    janus_io log;       /* all zero: no log, or */
-    bool     logs;      /* a log to the standard output */
-    uint32_t log_lines; /* that wait for the log. 0: 1024 */
+    janus_io log;       /* where lines go. All zero: see `logs` */
+    bool     logs;      /* without `log`: lines go to the standard output. In a simulated run, which
+                           has no standard output, there is no log then. false: no log */
+    uint32_t log_lines; /* the most lines that wait for the log. 0: 1024 */
 
     /* TLS, as janus_tls_server_wire gives it. It must exist until the call has returned. A
      * handshake has head_ns. NULL: bytes travel as they are. */
@@ -201,9 +225,12 @@ JANUS_BEGIN_DECLS
  * janus_http_serve. SIGTERM and SIGINT stop it gracefully. The scheduler has the profile :service,
  * with enough tasks for options.max_connections and budgets as large as options.request_budget.
  *
- * Prints where it serves: "open http://127.0.0.1:8080/ (Ctrl-C stops the server)". If it cannot
- * serve, it prints why on the standard error. A program that wants another scheduler or other words
- * calls janus_run, janus_listen and janus_http_serve itself.
+ * When it serves, it prints where: "open http://127.0.0.1:8080/ (Ctrl-C stops the server)". If it
+ * cannot serve, it prints why on the standard error. A program that wants another scheduler or
+ * other words calls janus_run, janus_listen and janus_http_serve itself. A server that calls other
+ * servers must, too, because its first task creates the janus_http_client and outlives all
+ * handlers. janus_dir_open and janus_tls_server_create need no task: main calls them before
+ * janus_http_run.
  *
  * Context: a plain thread, as main.
  * Yields:  it returns after the stop.
@@ -244,8 +271,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_serve(janus_io            list
  * Yields:  always.
  * Owns:    takes `io`: the call closes it. On an error `io` stays the caller's.
  * Cost:    as janus_http_serve.
- * Errors:  as janus_http_serve. UNAVAILABLE: options.log, logs or stop_on_signals is set. INVALID:
- *          the stack of the task is smaller than options.wire needs. STATE: `io` is a listener
+ * Errors:  UNAVAILABLE  options.log, options.logs or options.stop_on_signals is set
+ *          INVALID      the stack of the calling task is smaller than options.wire needs. Or as
+ *                       janus_http_serve
+ *          STATE        `io` is a listener
+ *          STALE, CANCELLED, NO_MEMORY, and those of janus_nursery_open
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_serve_one(janus_io                  io,
                                                             janus_http_handler       *handler,
@@ -361,7 +391,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_read(janus_http *http, void *t
                                                        size_t *out_got);
 
 /*
- * Reads the whole body into a block of the handler's task. A NUL follows the body, uncounted.
+ * Reads the whole body into a block of the handler's task. A NUL follows the body, uncounted. If
+ * memory runs out in the middle, the body is lost: later calls return the same error.
  *
  * Context: the handler.
  * Yields:  as janus_http_read.
@@ -399,7 +430,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_trailer(const janus_http *http
 
 /*
  * Adds a field to the answer. The library writes Content-Length, Transfer-Encoding, Connection,
- * Date and the like itself.
+ * Date and the like itself. A field that the handler sets replaces a field that a later call would
+ * set: Content-Type, Cache-Control, ETag, Last-Modified, Accept-Ranges, Server.
  *
  * Context: the handler, before the answer begins.
  * Yields:  never.
@@ -430,7 +462,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_answer(janus_http *http, unsig
                                                          size_t count);
 
 /*
- * Answers with a status and a text: janus_http_answer with the type text/plain.
+ * Answers with a status and a text, as janus_http_answer does. The type is text/plain, in UTF-8.
  *
  * Context: as janus_http_answer.
  * Yields:  as janus_http_answer.
@@ -498,12 +530,18 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_set_trailer(janus_http *http, 
  * Sends a server-sent event. The first call begins the answer, as text/event-stream. `data` may
  * have several lines. `event` and `id` may be NULL.
  *
+ * The stop of the server cancels the handler, if its own task has sent the first event. Its waits
+ * return CANCELLED. A handler that then returns CANCELLED ends the stream whole. Without
+ * options.request_budget, each event gives the handler the budget of another request. With it, the
+ * budget holds for the whole stream.
+ *
  * Context: the handler.
  * Yields:  as janus_io_write.
  * Owns:    the texts stay the caller's.
  * Cost:    as janus_io_write.
  * Errors:  INVALID  `data` is NULL, or `event` or `id` has a line break
  *          STATE    another answer has begun
+ *          CANCELLED  the server stops. Or as janus_http_write
  *          and those of janus_http_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_event(janus_http *http, const char *event,
@@ -521,7 +559,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_event(janus_http *http, const 
  * Cost:    three calls of file.h, then one for each 32 KiB.
  * Errors:  STATE    the answer has begun before
  *          INVALID  `dir` is no directory
- *          and those of janus_io_read and janus_io_write. OK: some answer was given
+ *          FULL     the fields do not fit beside those that the handler has set
+ *          and those of janus_io_read and janus_io_write. OK also if the answer is 404, 405 or the
+ *          like
  */
 JANUS_NODISCARD JANUS_API janus_status janus_http_answer_file(janus_http *http, janus_io dir,
                                                               janus_http_text path);
@@ -538,10 +578,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_answer_file(janus_http *http, 
  *     };
  *     return janus_http_serve(listener, NULL, &users, JANUS_HTTP_OPTIONS(.routes = routes));
  *
- * A part in braces captures one segment that is not empty. "{*}" at the end captures the rest,
- * with its slashes, which may be empty. Everything else must be as sent. The first row that fits
- * decides. If rows fit only with other methods, the answer is 405 with Allow, or for OPTIONS 204
- * with Allow. If no row fits, it is 404.
+ * A part in braces captures one segment that is not empty. "{*}" at the end captures the rest, with
+ * its slashes, which may be empty. The rest of a pattern must equal the path byte by byte, before
+ * escapes are decoded. The first row that fits decides. If rows fit only with other methods, the
+ * answer is 405 with Allow, or for OPTIONS 204 with Allow. If no row fits, it is 404.
  *
  * Context: as a handler.
  * Yields:  as the handler that it calls.

@@ -16,18 +16,18 @@
  *
  * A client keeps connections for the next call to the same host and port. Any number of tasks of a
  * scheduler use one client at the same time. The task that created the client owns it: the end of
- * that task closes all connections. A task that ends in the middle of a call gives its connection
- * back, which is closed.
+ * that task closes all connections. If a task ends in the middle of a call, the client closes the
+ * connection of that call.
  *
  * The client is strict. It sends nothing that its own parser would refuse. It refuses an answer
- * that is malformed, and then closes the connection. A connection returns to the others only after
- * a whole answer, to which the server added no byte. A call that fails or is cancelled closes its
- * connection.
+ * that is malformed, and then closes the connection. It keeps a connection only after a whole
+ * answer, and only if the server has sent no byte behind that answer. A call that fails or is
+ * cancelled closes its connection.
  *
  * The server may close a kept connection while the next request is on its way. If it sent no byte
  * of an answer, the client sends the request once more, on a fresh connection. It does so only for
- * requests that may be repeated: GET, HEAD, PUT, DELETE, OPTIONS and TRACE, and those that the
- * caller calls `repeatable`. It never repeats a body that comes from a function.
+ * requests that may be repeated: GET, HEAD, PUT, DELETE, OPTIONS and TRACE, and calls with
+ * options.repeatable. It never repeats a body that comes from a function.
  *
  * The client follows redirects if a call asks for it, and stores no cookie. With options.wire it
  * also knows https.
@@ -87,20 +87,21 @@ typedef struct janus_http_call_options {
                                             Content-Length, Transfer-Encoding and the like itself */
     size_t                 field_count;
     const char            *type;          /* the field Content-Type. NULL: no such field */
-    const void            *body;          /* the whole body; */
-    size_t                 body_bytes;    /* 0: none */
-    janus_http_source     *source;        /* or a function that gives it. NULL: none */
+    const void            *body;          /* the whole body, in memory */
+    size_t                 body_bytes;    /* its size. 0: the body is not in memory */
+    janus_http_source     *source;        /* a function that gives the body instead. NULL: none */
     void                  *argument;      /* of `source` */
-    uint64_t               length;        /* what `source` gives in all; UNKNOWN: in chunks */
-    bool                   repeatable;    /* the server may get the request twice, see above */
-    bool                   expects;       /* waits until the server asks for the body, with "Expect:
-                                          100-continue", but for a second at most. So a server that
-                                          refuses need not read it */
+    uint64_t               length;        /* the bytes that `source` gives in all. UNKNOWN: the
+                                             client sends chunks */
+    bool                   repeatable;    /* the client may send the request twice, see above */
+    bool                   expects;       /* the client sends "Expect: 100-continue", and the body
+                                             only when the server asks for it, or after a second.
+                                             A server that refuses the request need not read it */
     uint32_t               max_redirects; /* that the call follows, see janus_http_call. 0: none */
     janus_http            *forwards;      /* a request of a server that the call passes on, see
                                              janus_http_answer_reply. NULL: none */
-    uint64_t     deadline_ns; /* for all, from the look-up of the name to the last byte that
-                                       is read of the answer. 0: options.call_ns of the client */
+    uint64_t     deadline_ns; /* a moment, for all from the look-up of the name to the last byte of
+                                       the answer. 0: options.call_ns of the client from now on */
     const char **out_why;     /* gets a constant sentence when the call returns INVALID, DENIED or
                                        UNAVAILABLE; NULL: not wanted */
 } janus_http_call_options;
@@ -197,7 +198,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_client_inspect(janus_http_clie
  *          FULL       the request's head is longer than max_head_bytes, or its source gave more or
  *                     fewer bytes than `length`. Or a limit of connections is reached, and the
  *                     client refuses
- *          DEADLINE   the deadline passed first
+ *          DEADLINE   the deadline passed first. Or it had passed before the call
  *          CANCELLED  the task is cancelled; the server may have seen the request
  *          RESET      the server closed the connection before the answer, or while it came
  *          CLOSED     the client was destroyed
@@ -318,9 +319,10 @@ JANUS_NODISCARD JANUS_API janus_status janus_http_reply_trailer(const janus_http
  *     return janus_http_answer_reply(http, reply);
  *
  * A call with options.forwards sends the fields of the request, if options.fields has none of the
- * same name. It sends the method, the path with its query, and the body of the request, if the call
- * has none of its own. It adds a field Via, and follows no redirect. Trailers, and fields that
- * concern one connection only, go in neither direction.
+ * same name. The field Host is that of `url`, not that of the request. It sends the method, the
+ * path with its query, and the body of the request, if the call has none of its own. It adds a
+ * field Via, and follows no redirect. Trailers, and fields that concern one connection only, go in
+ * neither direction.
  *
  * Context: the handler's own task, once. Nobody has read the body of `reply`.
  * Yields:  as janus_http_reply_read and janus_http_write.

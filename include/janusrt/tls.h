@@ -18,7 +18,8 @@
  *
  * OpenSSL never touches a socket. It gets bytes that janus_io_read brought, so only tasks wait, and
  * never threads. A handshake has two or three steps. A step computes for up to a millisecond
- * without a pause. It pays 25,000 operations, in portions, and others run in between.
+ * without a pause. Then the task pays 25,000 operations for it, 5,000 at a time. Other tasks run in
+ * between.
  *
  * Both ends speak TLS 1.2 and 1.3, with forward secrecy and authenticated ciphers only. There is no
  * renegotiation, no compression and no early data. ALPN: both ends speak "http/1.1". A client that
@@ -34,8 +35,9 @@
  * budget pays for it: max_connections of the server or the client bounds it. The stacks of its
  * tasks have at least JANUS_TLS_STACK_BYTES.
  *
- * Simulated runs have TLS, too. Its bytes are random there. A seed replays a run exactly if all
- * lengths are the same: with the same certificates, and keys of RSA.
+ * Simulated runs have TLS, too. OpenSSL takes its random bytes from the system, also in such a run.
+ * So the encrypted bytes differ from run to run. A seed still replays a run exactly if their
+ * lengths do not differ: with the same certificates, and keys of RSA.
  */
 #ifndef JANUSRT_TLS_H
 #define JANUSRT_TLS_H
@@ -78,8 +80,8 @@ typedef struct janus_tls_certificate {
 typedef struct janus_tls_server_options {
     size_t   struct_bytes; /* sizeof this struct; JANUS_TLS_SERVER_OPTIONS sets it */
     bool     no_tickets;   /* every handshake is a full one */
-    uint64_t ticket_ns;    /* how long a key of tickets is the newest; it serves twice as long.
-                              0: an hour */
+    uint64_t ticket_ns;    /* how long the server encrypts tickets with one key. It accepts these
+                              tickets for as long again. 0: an hour */
 } janus_tls_server_options;
 #define JANUS_TLS_SERVER_OPTIONS(...) JANUS_OPTIONS_(janus_tls_server_options, __VA_ARGS__)
 
@@ -130,8 +132,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_tls_server_create(
     const janus_tls_server_options *options, janus_tls_server **out, janus_tls_why *out_why);
 
 /*
- * Replaces all certificates. Handshakes that begin later use the new ones, and connections that
- * stand go on. If `count` is 0, the call reads the files of the last certificates again.
+ * Replaces all certificates. Handshakes that begin later use the new certificates. Connections that
+ * are open stay open. If `count` is 0, the call reads the files of the last certificates again.
  *
  * Context: as janus_tls_server_create; several may call it at once.
  * Yields:  as janus_tls_server_create.
@@ -187,7 +189,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_tls_server_inspect(janus_tls_server
  * Yields:  if it reads a file.
  * Owns:    *out is the caller's: janus_tls_client_destroy. *out_why as in janus_tls_server_create.
  * Cost:    as janus_tls_server_create; for the certificates of the system janus_blocking, some
- *          30 ms. So make one of it, not one for each call.
+ *          30 ms. So create one for the whole program, not one for each call.
  * Errors:  INVALID      the file has no certificate, or both ca_path and ca_text are given
  *          UNAVAILABLE  the system has no file of certificates where it is looked for
  *          FULL, NO_MEMORY, and those of janus_file_open as janus_tls_server_create

@@ -25,8 +25,8 @@
  * The task that accepted or connected owns the socket. Other tasks use it only while that task
  * lives, as its children do.
  *
- * A send waits for an end that reads slowly. So a program that tells many sockets the same gives
- * each a channel and a task that sends, as examples/chat.c does.
+ * A send waits while the other end reads slowly. So a program that sends each message to many
+ * sockets gives each socket a channel, and a task that sends from it. examples/chat.c does so.
  *
  * The reader answers pings, and the close of the other end. If the other end is silent for
  * options.ping_ns, the reader sends a ping. If nothing comes for options.pong_ns, the read returns
@@ -36,8 +36,9 @@
  * extension is offered or accepted, so nothing is compressed.
  *
  * On a server, each message gives the handler the budget of another request, if the server has no
- * options.request_budget. A graceful stop closes the sockets that are being read, with the code
- * 1001.
+ * options.request_budget. At a graceful stop, each read that waits for a message, or begins then,
+ * sends a close with the code 1001 and returns CLOSED. A socket that no task reads stays open until
+ * its handler returns, or until options.grace_ns has passed.
  */
 #ifndef JANUSRT_WEBSOCKET_H
 #define JANUSRT_WEBSOCKET_H
@@ -185,8 +186,9 @@ JANUS_NODISCARD JANUS_API janus_status janus_websocket_close(janus_websocket *so
                                                              const char *reason);
 
 /*
- * The code of the close that ended the reads: 1005 if it had none, 1006 if no close came, 1001 if
- * the server stops. *out_reason gets its reason; NULL: not wanted.
+ * The code of the close that ended the reads, as the other end sent it. It is 1005 if that close
+ * had no code, 1006 if no close came, and 1001 if this server stops. *out_reason gets the reason of
+ * the close, or ""; NULL: not wanted.
  *
  * Context: the task that read.
  * Yields:  never.

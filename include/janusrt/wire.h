@@ -9,8 +9,9 @@
  * of a janus_wire_maker instead of janus_io_read and the like. Deadlines are those of the handle:
  * the functions of a wire wait only in janus_io_read, janus_io_write and janus_io_wait.
  *
- * A task may end inside of each function that may wait, as in any call of io.h. What the wire holds
- * must then be fit for `destroy`, and for calls in the direction that the task did not use.
+ * A task may end inside of each function that may wait, as in any call of io.h. Afterwards
+ * `destroy` must still work. If the task ended in a read, writes must still work, and the other way
+ * round.
  */
 #ifndef JANUSRT_WIRE_H
 #define JANUSRT_WIRE_H
@@ -31,7 +32,7 @@ typedef struct janus_wire {
 /* Makes wires for one server, or for one client. It outlives all of its wires. */
 struct janus_wire_maker {
     size_t struct_bytes; /* sizeof this struct */
-    size_t stack_bytes;  /* that a task needs which calls these functions */
+    size_t stack_bytes;  /* the stack that a task needs to call these functions */
 
     /*
      * Makes a wire for a connection, which stays the caller's. Never waits. `host` is the server's
