@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <janusrt/memory.h>
+#include <janusrt/websocket.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,6 +16,11 @@ static int64_t fail(janus_http *http, const janus_http_request *request)
     if (talk_is(request->path, "/ours")) return -100;
     if (talk_is(request->path, "/theirs")) return JANUS_NOT_FOUND;
     if (talk_is(request->path, "/panic")) janus_panic("on purpose");
+    if (talk_is(request->path, "/socket")) {
+        janus_websocket *socket;
+        CHECK_EQ(janus_websocket_accept(http, NULL, &socket), JANUS_OK);
+        for (;;) janus_check_or_end(1);
+    }
     if (talk_is(request->path, "/loop")) {
         for (;;) janus_check_or_end(1);
     }
@@ -67,6 +73,8 @@ static void ask_for_failures(struct talk *talk)
                                       ASK("/loop"),       ASK("/late"),   ASK("/cut"),
                                       ASK("/short"),      ASK("/fine")};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) drop(talk, all[i]);
+    drop(talk, "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+               "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
     drop(talk, "POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9999\r\n\r\n");
 }
 
@@ -91,6 +99,7 @@ TEST("the server reports each request that fails, with its reason and the limit 
               NULL);
     const char *loop = strstr(told, "GET /loop 500: it used up its budget of ops: ");
     CHECK(loop != NULL && strstr(loop, "Raise ops in janus_http_options.request_budget") != NULL);
+    CHECK(strstr(told, "GET /socket 101: it used up its budget of ops: ") != NULL);
     CHECK(strstr(told, "GET /ours?a%20b 500: its handler returned -100\n") != NULL);
     CHECK(strstr(told, "GET /theirs 500: its handler returned JANUS_NOT_FOUND: ") != NULL);
     CHECK(strstr(told, "GET /panic 500: its handler panicked: ") != NULL);

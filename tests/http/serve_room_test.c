@@ -109,7 +109,7 @@ static void come_and_go(struct talk *talk)
 TEST("a connection that ends while the next one waits gives its place to one, not to two")
 {
     /* One schedule in two hundred has the race. These have it, or had it once. */
-    static const uint64_t seeds[] = {115, 312, 395, 1, 2, 3};
+    static const uint64_t seeds[] = {164, 220, 115, 312, 395};
     atomic_store(&most, 0);
     for (size_t i = 0; i < sizeof seeds / sizeof seeds[0]; i++) {
         talk_run(&(struct talk){.handler = nap,
