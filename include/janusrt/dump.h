@@ -52,16 +52,17 @@ typedef struct janus_task_info {
     janus_priority   priority;               /* never DEFAULT */
     janus_cancel_reason cancel;      /* why it was cancelled, shielded or not; NONE: it was not */
     size_t              stack_bytes; /* promised to the task */
-    janus_nursery      *nursery;     /* whose child it is. Another task's: to compare only */
+    janus_nursery      *nursery;     /* whose child it is; NULL: a hidden one's. Another task's: to
+                                      compare only */
     char                nursery_name[JANUS_NAME_BYTES]; /* as kept, or "nursery" */
-    janus_task_id       parent;     /* the task that owns that nursery; 0: a thread does */
-    janus_nursery      *owned;      /* its innermost; NULL: none. Another task's: one of them, which
+    janus_task_id       parent;    /* the task that owns that nursery; 0: a thread does */
+    janus_nursery      *owned;     /* its innermost; NULL: none. Another task's: one of them, which
                                       may have ended, to compare only */
-    uint32_t            nurseries;  /* open. Another task's: only those in which a task waited */
-    uint32_t            worker;     /* on which it runs, or last began to wait; UINT32_MAX: unknown.
+    uint32_t            nurseries; /* open, not hidden. Another task's: those where a task waited */
+    uint32_t            worker;    /* on which it runs, or last began to wait; UINT32_MAX: unknown.
                                       THREADED tasks have numbers after those of the workers */
-    uint64_t            state_ns;   /* how long it has been in its state; 0: unknown */
-    bool                at_most;    /* state_ns is a bound, because the task does not wait */
+    uint64_t            state_ns;  /* how long it has been in its state; 0: unknown */
+    bool                at_most;   /* state_ns is a bound, because the task does not wait */
     bool                has_result; /* it has ended and was not joined; result and panic are set */
     int64_t             result;
     janus_panic_kind    panic;        /* NONE: it returned */
@@ -82,7 +83,7 @@ typedef struct janus_nursery_info {
     size_t              stack_bytes;            /* of children that ask for no size */
     uint64_t            children;               /* direct children that have not ended */
     janus_task_id       owner;                  /* 0: a plain thread */
-    janus_nursery      *parent;     /* the nursery around it; NULL: none. To compare only */
+    janus_nursery      *parent;     /* around it, not hidden; NULL: none. To compare only */
     uint64_t            errors;     /* children that failed */
     int64_t             error;      /* result of the first child that failed */
     janus_task_id       error_task; /* the first child that failed */

@@ -15,7 +15,11 @@
 #include <janusrt/dump.h>
 #include <string.h>
 
-static janus_nursery *handle_of(struct jrt_nursery *n) { return (janus_nursery *)(void *)n; }
+/* The handle of a nursery. NULL: there is no nursery, or it is hidden, [nursery-hidden]. */
+static janus_nursery *handle_of(struct jrt_nursery *n)
+{
+    return n != NULL && !jrt_nursery_is_hidden(n) ? (janus_nursery *)(void *)n : NULL;
+}
 
 /* Tasks. */
 
@@ -59,6 +63,14 @@ static void describe(const struct jrt_task *task, janus_task_info *info)
     info->cancel = cancel_of(task);
 }
 
+/* Counts a nursery of the task, unless it is hidden. The innermost comes first. */
+static void count_owned(struct jrt_nursery *n, janus_task_info *info)
+{
+    janus_nursery *handle = handle_of(n);
+    if (info->owned == NULL) info->owned = handle;
+    info->nurseries += handle != NULL;
+}
+
 /* Fills in what changes; under the nursery's lock. */
 static void look_at(struct jrt_task *task, janus_task_info *info)
 {
@@ -85,8 +97,9 @@ static void look_at(struct jrt_task *task, janus_task_info *info)
     if (!jrt_load_relaxed(&task->linked)) return; /* relaxed: under the lock. */
     if (jrt_list_empty(&task->nurseries)) return;
     struct jrt_list_node *node = task->nurseries.next;
-    info->owned = handle_of(jrt_list_entry(node, struct jrt_nursery, link));
-    for (; node != &task->nurseries; node = node->next) info->nurseries++;
+    for (; node != &task->nurseries; node = node->next) {
+        count_owned(jrt_list_entry(node, struct jrt_nursery, link), info);
+    }
 }
 
 janus_status janus_task_inspect(janus_nursery *nursery, janus_task_id id, janus_task_info *out)
@@ -123,19 +136,24 @@ janus_status janus_task_inspect_current(janus_task_info *out)
     info.at_most = true;
     info.budget_known = true;
     info.budget = jrt_purse_read(task);
-    if (task->innermost != NULL) info.owned = handle_of(task->innermost);
-    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n))
-        info.nurseries++;
+    for (struct jrt_nursery *n = task->innermost; n != NULL; n = jrt_nursery_outer(n)) {
+        count_owned(n, &info);
+    }
+    jrt_debug_invariant("nursery-hidden",
+                        info.owned == NULL || !jrt_nursery_is_hidden(jrt_nursery_of(info.owned)));
     jrt_struct_give(out, &info);
     return JANUS_OK;
 }
 
 /* Nurseries. */
 
-/* The parent of a nursery: the nursery that was current when n was opened. */
+/* The parent of a nursery: the nursery that was current when n was opened. A hidden one is left
+ * out. */
 static struct jrt_nursery *parent_of(const struct jrt_nursery *n)
 {
-    if (jrt_nursery_outer(n) != NULL) return jrt_nursery_outer(n);
+    struct jrt_nursery *outer = jrt_nursery_outer(n);
+    while (outer != NULL && jrt_nursery_is_hidden(outer)) outer = jrt_nursery_outer(outer);
+    if (outer != NULL) return outer;
     return n->owner != NULL ? n->owner->nursery : NULL;
 }
 

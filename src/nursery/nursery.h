@@ -53,7 +53,7 @@ bool jrt_nursery_open_on_heap(struct jrt_nursery *n, struct jrt_worker *worker,
  * task does not yield. False: refused, and nothing happened. In open.c. */
 bool jrt_nursery_open_on_terms(struct jrt_nursery *n, struct jrt_worker *worker);
 
-/* The innermost nursery that a task has opened itself; NULL: none. */
+/* The innermost nursery that a task has opened itself and does not hide; NULL: none. */
 struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
 
 /* Starts a piece of a parallel call in a nursery that only counts. False: no room, or no memory.

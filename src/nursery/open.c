@@ -177,7 +177,7 @@ void jrt_nursery_open_around(struct jrt_nursery *n, struct jrt_worker *worker,
 struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task)
 {
     struct jrt_nursery *n = task->innermost;
-    while (n != NULL && n->internal) n = jrt_nursery_outer(n);
+    while (n != NULL && (n->internal || jrt_nursery_is_hidden(n))) n = jrt_nursery_outer(n);
     return n;
 }
 
@@ -214,6 +214,7 @@ static janus_status set_options(struct jrt_nursery *n, const janus_nursery_optio
     n->when_full = (uint8_t)options->when_full;
     n->owner_apart = options->owner_apart;
     n->owners_alone = options->cancel_by_owner;
+    n->hidden = options->hidden;
     jrt_list_init(&n->spawners);
     if (options->name != NULL) {
         (void)jrt_name_copy(n->given, sizeof n->given, options->name);

@@ -21,7 +21,7 @@ void jrt_nursery_get_ready(struct jrt_nursery *n)
     jrt_list_init(&n->children);
     jrt_clear(&n->max_children, 1);
     n->when_full = 0;
-    n->owner_apart = n->owners_alone = false;
+    n->owner_apart = n->owners_alone = n->hidden = false;
     n->level = 0;
     jrt_store_release(&n->ready, (uint8_t)JRT_READY); /* release: all of it. */
 }

@@ -130,6 +130,7 @@ struct jrt_nursery {
     uint8_t             when_full;        /* limited: janus_when_full */
     bool                owner_apart : 1;  /* the owner's own waits are not in the scope */
     bool                owners_alone : 1; /* only its owner cancels it, [cancel-right] */
+    bool                hidden : 1;       /* no call shows or finds it, [nursery-hidden] */
     uint16_t            level;            /* shielded: the owner's shields when it was opened */
     uint32_t            max_children;     /* 0: any number */
     _Atomic(uint32_t)   alive;            /* live children, if max_children limits them */
@@ -259,6 +260,19 @@ static inline bool jrt_nursery_owner_is_apart(const struct jrt_nursery *n)
     if (n->internal) return true; /* a parallel call reports to its caller itself */
     /* acquire: the options were written before. A nursery without options is not ready at first. */
     return jrt_load_acquire(&n->ready) == JRT_READY && n->owner_apart;
+}
+
+/*
+ * [nursery-hidden]  A library runs a stranger's function in a task of its own, inside of nurseries
+ *   that bound the function. The stranger could end them, move their deadlines, or start tasks in
+ *   them that outlive the function. So it must not get their handles. Inspections leave out a
+ *   hidden nursery, and no call takes it for the innermost one. Dumps show it, because they show
+ *   names and no handles.
+ */
+static inline bool jrt_nursery_is_hidden(const struct jrt_nursery *n)
+{
+    /* acquire: the options were written before. A nursery without options is not ready at first. */
+    return jrt_load_acquire(&n->ready) == JRT_READY && n->hidden;
 }
 
 /* Whether certainly nothing around the task is cancelled. */
