@@ -183,7 +183,10 @@ typedef struct janus_nursery_options {
                               limits around it hold as well. 0: as around it */
     janus_nursery_result *result; /* for JANUS_NURSERY, which sets it with the block's status;
                                      janus_nursery_open returns INVALID. NULL: not wanted */
-    bool hidden; /* inspections do not show it, and calls that start a task in the innermost
+    uint32_t max_handles; /* live sockets here and below, and as many files, and as many processes;
+                             the next finds HANDLE_LIMIT. The limits around it hold as well. 0: as
+                             around it */
+    bool     hidden; /* inspections do not show it, and calls that start a task in the innermost
                              nursery pass over it. A library hides the nurseries in which its task
                              calls functions of others. Otherwise such a function could end them */
 } janus_nursery_options;

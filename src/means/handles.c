@@ -15,6 +15,9 @@
  *   pipe. So a pool has at most a quarter of the table, of sockets and of files each, unless the
  *   program gives another number.
  *
+ * [handle-place]  Beside all that, a handle takes a place in each nursery around its task that has
+ *   max_handles. Such a limit holds whatever capability or pool the task has.
+ *
  * [handle-move]  When a task takes a handle, the handle stops to count where it did, and counts
  *   where the task's own handles count. Terms that are around both do not change their number, so a
  *   move inside a full limit succeeds. The new places are taken before the old ones are returned.
@@ -163,6 +166,40 @@ static bool is_implicit(const janus_scheduler *scheduler, const struct jrt_terms
     return (implicit & 1u << wish->kind) != 0 && (!is_for_trusted(wish) || !any_pool(terms));
 }
 
+/* Returns the places of a handle in the terms below `end`; NULL: in all. */
+static void give_places(struct jrt_terms *terms, const struct jrt_terms *end, janus_cap_kind kind)
+{
+    for (; terms != end; terms = terms->outer) {
+        if (terms->max_handles != 0) jrt_cap_give(&terms->handles[jrt_cap_handle_index(kind)]);
+    }
+}
+
+/* Takes a place in all terms with max_handles below `end`, [handle-place]. On HANDLE_LIMIT it takes
+ * none. */
+static janus_status take_places(janus_scheduler *scheduler, struct jrt_terms *terms,
+                                const struct jrt_terms *end, const struct jrt_cap_wish *wish)
+{
+    unsigned index = jrt_cap_handle_index(wish->kind);
+    for (struct jrt_terms *at = terms; at != end; at = at->outer) {
+        if (at->max_handles == 0) continue;
+        bool taken = jrt_cap_take(&at->handles[index], at->max_handles);
+        /* relaxed: only the number counts. */
+        jrt_debug_invariant("handle-place",
+                            jrt_load_relaxed(&at->handles[index]) <= at->max_handles);
+        if (taken) continue;
+        give_places(terms, at, wish->kind);
+        return refuse(scheduler, wish, JANUS_HANDLE_LIMIT, at, at->max_handles);
+    }
+    return JANUS_OK;
+}
+
+/* The terms in which the task's handles take places; NULL: in none. */
+static struct jrt_terms *places_of(const struct jrt_task *task)
+{
+    struct jrt_terms *here = jrt_terms_here(task);
+    return jrt_unlikely(here != NULL && here->places) ? here : NULL;
+}
+
 /* Counts one more handle of the task, [terms-count]. *out are the terms that do. */
 static janus_status count(const struct jrt_task *task, const struct jrt_cap_wish *wish,
                           struct jrt_terms **out)
@@ -199,11 +236,35 @@ static void give(struct jrt_terms *terms, const struct jrt_terms *end, janus_cap
     }
 }
 
-static void uncount(struct jrt_terms *terms, janus_cap_kind kind)
+/* Counts one more handle of the task, everywhere. On an error nowhere. */
+static janus_status count_in(const struct jrt_task *task, const struct jrt_cap_wish *wish,
+                             struct jrt_handle_toll *toll)
 {
-    if (terms == NULL) return;
-    give(terms, NULL, kind);
-    jrt_terms_put(terms);
+    struct jrt_terms *place = places_of(task);
+    janus_status      status = JANUS_OK;
+    if (place != NULL) status = take_places(task->nursery->scheduler, place, NULL, wish);
+    if (status != JANUS_OK) return status;
+    status = count(task, wish, &toll->terms);
+    if (status != JANUS_OK) {
+        give_places(place, NULL, wish->kind);
+        return status;
+    }
+    if (place != NULL) jrt_fetch_add_relaxed(&place->refs, 1u); /* relaxed: it is alive. */
+    toll->place = place;
+    return JANUS_OK;
+}
+
+static void uncount(struct jrt_handle_toll *toll)
+{
+    if (toll->place != NULL) {
+        give_places(toll->place, NULL, toll->kind);
+        jrt_terms_put(toll->place);
+        toll->place = NULL;
+    }
+    if (toll->terms == NULL) return;
+    give(toll->terms, NULL, toll->kind);
+    jrt_terms_put(toll->terms);
+    toll->terms = NULL;
 }
 
 /* Memory and owner. */
@@ -242,12 +303,11 @@ janus_status jrt_handle_may_open(janus_cap_kind kind, uint32_t right,
     struct jrt_purse *purse = jrt_purse_need(caller.task);
     if (purse == NULL) return jrt_trouble(JANUS_NO_MEMORY, JANUS_COMPONENT_NONE, 0, 0);
     const struct jrt_cap_wish wish = {kind, right, ask->address, ask->name};
-    janus_status              status = count(caller.task, &wish, &out->terms);
+    janus_status              status = count_in(caller.task, &wish, out);
     if (jrt_unlikely(status != JANUS_OK)) return status;
     status = charge(purse, ask->bytes);
     if (jrt_unlikely(status != JANUS_OK)) {
-        uncount(out->terms, kind);
-        out->terms = NULL;
+        uncount(out);
         return status;
     }
     assign(out, purse, out->terms);
@@ -266,8 +326,7 @@ void jrt_handle_opened(struct jrt_handle_toll *toll, const uint64_t name[2],
 void jrt_handle_closed(struct jrt_handle_toll *toll)
 {
     jrt_ward_leave(&toll->ward);
-    uncount(toll->terms, toll->kind);
-    toll->terms = NULL;
+    uncount(toll);
 }
 
 bool jrt_handle_is_owned(const struct jrt_handle_toll *toll)
@@ -305,7 +364,7 @@ static struct jrt_terms *shared(struct jrt_terms *a, struct jrt_terms *b, janus_
     return jrt_terms_common(a, b);
 }
 
-/* Counts the handle for the task, and no longer where it counted. */
+/* Counts the handle for the task, and no longer where it counted, but for its places. */
 static janus_status recount(struct jrt_handle_toll *toll, const struct jrt_task *task)
 {
     janus_scheduler  *scheduler = task->nursery->scheduler;
@@ -328,6 +387,23 @@ static janus_status recount(struct jrt_handle_toll *toll, const struct jrt_task 
     return JANUS_OK;
 }
 
+/* Counts the handle for the task, everywhere, and no longer where it counted. */
+static janus_status recount_all(struct jrt_handle_toll *toll, const struct jrt_task *task)
+{
+    const struct jrt_cap_wish wish = {.kind = toll->kind};
+    struct jrt_terms         *place = places_of(task), *old = toll->place;
+    const struct jrt_terms   *both = jrt_terms_common(old, place);
+    janus_status              status = take_places(task->nursery->scheduler, place, both, &wish);
+    if (status != JANUS_OK) return status;
+    status = recount(toll, task);
+    give_places(status == JANUS_OK ? old : place, both, toll->kind);
+    if (status != JANUS_OK) return status;
+    if (place != NULL) jrt_fetch_add_relaxed(&place->refs, 1u); /* relaxed: it is alive. */
+    jrt_terms_put(old);
+    toll->place = place;
+    return JANUS_OK;
+}
+
 janus_status jrt_handle_move(struct jrt_handle_toll *toll)
 {
     struct caller caller = caller_now();
@@ -337,7 +413,7 @@ janus_status jrt_handle_move(struct jrt_handle_toll *toll)
     if (jrt_ward_claim(&toll->ward, purse)) return JANUS_OK;
     janus_status status = charge(purse, toll->bytes);
     if (status != JANUS_OK) return status;
-    status = recount(toll, caller.task);
+    status = recount_all(toll, caller.task);
     if (status != JANUS_OK) {
         purse->left.memory = janus_units_add(purse->left.memory, toll->bytes);
         return status;

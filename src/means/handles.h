@@ -31,6 +31,7 @@ struct jrt_handle_ask {
 /* What counts a handle, and what was charged for it. It stays in place. All zero: nothing. */
 struct jrt_handle_toll {
     struct jrt_terms *terms; /* they count it, and exist until it is closed; NULL: nobody does */
+    struct jrt_terms *place; /* in these and those around it has places; NULL: in none */
     struct jrt_ward   ward;
     uint64_t          bytes; /* what its owner pays */
     janus_cap_kind    kind;

@@ -77,7 +77,7 @@ bool jrt_terms_wanted(const janus_nursery_options *options)
     struct jrt_caps caps = caps_of(options);
     return options->budget != NULL || options->exhaustion != 0 || options->on_exhausted != NULL ||
            options->scope || options->backend != 0 || options->max_threads != 0 ||
-           options->max_tasks != 0 || !none_given(&caps);
+           options->max_tasks != 0 || options->max_handles != 0 || !none_given(&caps);
 }
 
 struct jrt_terms *jrt_terms_here(const struct jrt_task *task)
@@ -118,6 +118,7 @@ static void begin(struct jrt_terms *terms, janus_scheduler *scheduler, struct jr
     terms->on_exhausted = outer->on_exhausted;
     terms->argument = outer->argument;
     terms->counts = outer->counts;
+    terms->places = outer->places;
 }
 
 /* Whether the capability held around allows all these rights and limits. */
@@ -457,6 +458,7 @@ static janus_status fill_in(struct jrt_terms *terms, struct jrt_nursery *n,
         terms->argument = options->on_exhausted_argument;
     }
     terms->counts |= (terms->max_tasks = options->max_tasks) != 0;
+    terms->places |= (terms->max_handles = options->max_handles) != 0;
     if (options->backend != 0) status = choose_backend(terms, n->scheduler, options->backend);
     if (status == JANUS_OK && options->max_threads != 0) {
         status = set_threads(terms, n->scheduler, options->max_threads);

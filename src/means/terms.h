@@ -44,6 +44,7 @@ struct jrt_terms {
     struct jrt_ledger        *payer;       /* the opening task's ledger; NULL: nobody pays */
     bool                      unpaid;      /* counted in the owner's purse instead */
     bool                      counts;      /* these terms, or terms around them, have max_tasks */
+    bool                      places;      /* these terms, or terms around them, have max_handles */
     janus_budget              task_budget; /* a child's share, if it asks for nothing */
     struct jrt_pool_account  *account;     /* the source of shares; NULL: no pool */
     struct jrt_pool_account   own;         /* the account, if owns_account */
@@ -56,7 +57,9 @@ struct jrt_terms {
     _Atomic(uint32_t)         threads;     /* with max_threads or a pool: threads here and below */
     uint64_t                  max_tasks;   /* live tasks here and below; 0: no limit */
     _Atomic(uint64_t)         tasks;       /* with max_tasks: tasks here and below, [terms-place] */
-    janus_on_exhausted       *on_exhausted; /* NULL: no function is called */
+    uint64_t                  max_handles; /* live handles here and below, of each kind; 0: any */
+    _Atomic(uint64_t)         handles[JRT_CAP_HANDLES]; /* with max_handles, [handle-place] */
+    janus_on_exhausted       *on_exhausted;             /* NULL: no function is called */
     void                     *argument;
     bool                      scope; /* the owner uses the scope's purse; its own is aside */
     struct jrt_purse         *aside;

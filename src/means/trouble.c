@@ -225,10 +225,10 @@ static const char *table_advice(enum jrt_table table)
         [JRT_TABLE_CAPS] = "Release unused capabilities, or raise "
                            "janus_scheduler_options.max_derived_caps.",
         [JRT_TABLE_KEPT] = "Free unused tokens, detached blocks and nurseries.",
-        [JRT_TABLE_SOCKETS] = "Close unused handles, raise janus_scheduler_options.max_handles, or "
-                              "bind a net capability that allows more.",
-        [JRT_TABLE_FILES] = "Close unused handles, raise janus_scheduler_options.max_handles, or "
-                            "bind a file capability that allows more.",
+        [JRT_TABLE_SOCKETS] = "Close unused handles, raise janus_scheduler_options.max_handles "
+                              "or the nursery's, or bind a net capability that allows more.",
+        [JRT_TABLE_FILES] = "Close unused handles, raise janus_scheduler_options.max_handles "
+                            "or the nursery's, or bind a file capability that allows more.",
         [JRT_TABLE_PROCESSES] =
             "Wait until some processes end, raise janus_scheduler_options.max_processes, or bind a "
             "process capability that allows more.",

@@ -100,6 +100,65 @@ struct passing {
     janus_status  expected;
 };
 
+/* Places in nurseries. */
+
+static int64_t open_one(void *argument)
+{
+    CHECK_EQ(wharf_connect(NULL), (janus_status)(intptr_t)argument);
+    return 0;
+}
+
+static void open_in(janus_nursery *n, janus_status expected)
+{
+    janus_task_id task;
+    int64_t       result;
+    CHECK_EQ(janus_spawn_with(n, open_one, (void *)(intptr_t)expected, NULL, &task), JANUS_OK);
+    CHECK_EQ(janus_join(n, task, &result), JANUS_OK);
+}
+
+static int64_t fill_places(void *argument)
+{
+    const janus_budget pool = JANUS_BUDGET(.ops = 100000, .memory = 100000, .spawn_count = 20);
+    janus_nursery      outer, inner;
+    struct berth      *berths[4];
+    bool               pooled = argument != NULL;
+    CHECK_EQ(wharf_connect(&berths[3]), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.max_handles = 3, .name = "three")),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_open(
+                 &inner, JANUS_NURSERY_OPTIONS(.max_handles = 2, .budget = pooled ? &pool : NULL)),
+             JANUS_OK);
+    CHECK_EQ(wharf_connect(&berths[0]), JANUS_OK);
+    CHECK_EQ(wharf_connect(&berths[1]), JANUS_OK);
+    CHECK_EQ(wharf_connect(NULL), JANUS_HANDLE_LIMIT);
+    CHECK(wharf_said("2 of 2 used"));
+    CHECK_EQ(wharf_take(berths[3]), JANUS_OK); /* its own already, wherever it counts */
+    open_in(&inner, JANUS_HANDLE_LIMIT);
+    const struct jrt_handle_ask file = {.bytes = WHARF_BYTES};
+    CHECK_EQ(wharf_open(JANUS_CAP_KIND_FILE, 0, &file, false, &berths[2]), JANUS_OK);
+    CHECK(wharf_close(berths[2])); /* files have places of their own */
+    CHECK(wharf_close(berths[0]));
+    open_in(&inner, JANUS_OK);
+    CHECK_EQ(wharf_connect(&berths[0]), JANUS_OK); /* the child's has ended */
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(wharf_connect(&berths[2]), JANUS_OK);
+    CHECK_EQ(wharf_connect(NULL), JANUS_HANDLE_LIMIT);
+    CHECK(wharf_said("\"three\"") && wharf_said("3 of 3 used"));
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    CHECK_EQ(wharf_connect(NULL), JANUS_OK);
+    for (int i = 0; i < 4; i++) CHECK(wharf_close(berths[i]));
+    return 0;
+}
+
+TEST("a nursery with max_handles has that many below it, with and without a pool")
+{
+    rig_all(fill_places, NULL, 5);
+    CHECK_EQ(atomic_load(&wharf_open_now), 0);
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1), fill_places, &wharf, NULL),
+             JANUS_OK);
+    CHECK_EQ(atomic_load(&wharf_open_now), 0);
+}
+
 static int64_t take_as_expected(void *argument)
 {
     struct passing *passing = argument;
@@ -115,6 +174,36 @@ static void pass(janus_nursery *n, struct berth *berth, janus_status expected)
     int64_t        result;
     CHECK_EQ(janus_spawn_with(n, take_as_expected, &passing, NULL, &task), JANUS_OK);
     CHECK_EQ(janus_join(n, task, &result), JANUS_OK);
+}
+
+static int64_t move_between_places(void *argument)
+{
+    janus_nursery outer, inner;
+    struct berth *first, *second;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.max_handles = 1)), JANUS_OK);
+    CHECK_EQ(wharf_connect(&first), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&inner, JANUS_NURSERY_OPTIONS(.max_handles = 1)), JANUS_OK);
+    CHECK_EQ(wharf_connect(NULL), JANUS_HANDLE_LIMIT);
+    pass(&inner, first, JANUS_OK); /* inside of a full limit; the child's end closes it */
+    CHECK_EQ(wharf_connect(&second), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&inner, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    CHECK_EQ(wharf_connect(&first), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&outer, JANUS_NURSERY_OPTIONS(.max_handles = 1)), JANUS_OK);
+    pass(&outer, first, JANUS_OK);
+    CHECK_EQ(wharf_connect(&first), JANUS_OK);
+    pass(&outer, second, JANUS_HANDLE_LIMIT);
+    CHECK(wharf_close(first));
+    pass(&outer, second, JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&outer, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a handle that moves takes its place along")
+{
+    rig_all(move_between_places, NULL, 5);
+    CHECK_EQ(atomic_load(&wharf_open_now), 0);
 }
 
 static int64_t move_between_limits(void *argument)
