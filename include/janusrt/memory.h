@@ -30,6 +30,7 @@ typedef struct janus_memory_info {
     size_t record_bytes; /* its record, books, defers, shields and open nurseries */
     size_t frame_count;  /* open nurseries, and shields with a deadline: in frames of the task */
     size_t left_bytes;   /* of the memory in its budget, which blocks and handles are paid from */
+    size_t lock_count;   /* mutexes and reader-writer locks that it holds */
 } janus_memory_info;
 #define JANUS_MEMORY_INFO() JANUS_SIZED_(janus_memory_info)
 

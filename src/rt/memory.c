@@ -6,6 +6,7 @@
  */
 #include "base/options.h"
 #include "means/call.h"
+#include "means/holder.h"
 #include "means/ledger.h"
 #include "means/purse.h"
 #include "means/trouble.h"
@@ -257,6 +258,17 @@ void janus_discard(void *block)
     jrt_ledger_refund(ledger, cost);
 }
 
+/* How many locks the task holds. */
+static size_t locks_of(const struct jrt_task *task)
+{
+    /* relaxed: its own. */
+    const struct jrt_holder *holder = jrt_load_relaxed(&task->record.holder);
+    if (jrt_likely(holder == NULL)) return 0;
+    size_t count = holder->held;
+    for (const struct jrt_share *at = holder->shares; at != NULL; at = at->next) count++;
+    return count;
+}
+
 janus_status janus_memory_inspect(janus_memory_info *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -268,7 +280,8 @@ janus_status janus_memory_inspect(janus_memory_info *out)
     struct jrt_purse             *purse = task->purse;
     janus_memory_info             info = {.stack_bytes = classes[task->stack_class].promised_bytes,
                                           .record_bytes = sizeof *task,
-                                          .left_bytes = scheduler->task_budget.memory};
+                                          .left_bytes = scheduler->task_budget.memory,
+                                          .lock_count = locks_of(task)};
     for (const struct jrt_defer *defer = task->defers; defer != NULL; defer = defer->next) {
         info.record_bytes += sizeof *defer;
     }

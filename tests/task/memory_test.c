@@ -460,3 +460,30 @@ TEST("a task that frees another task's block panics")
     const janus_scheduler_options *options = JANUS_SCHEDULER_OPTIONS(.quiet_panics = true);
     CHECK_EQ(janus_run(options, own_and_spawn, NULL, NULL), JANUS_CHILD_FAILED);
 }
+
+static int64_t hold_locks(void *argument)
+{
+    static janus_mutex  mutex, deep;
+    static janus_rwlock one, two;
+    (void)argument;
+    janus_mutex_init(&mutex, NULL);
+    janus_mutex_init_recursive(&deep, NULL);
+    CHECK_EQ(janus_rwlock_init(&one, NULL), JANUS_OK);
+    CHECK_EQ(janus_rwlock_init(&two, NULL), JANUS_OK);
+    CHECK_EQ(memory().lock_count, 0);
+    CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
+    CHECK_EQ(memory().lock_count, 1);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_mutex_lock(&deep), JANUS_OK);
+    CHECK_EQ(janus_rwlock_read_lock(&one), JANUS_OK);
+    CHECK_EQ(janus_rwlock_write_lock(&two), JANUS_OK);
+    CHECK_EQ(memory().lock_count, 4);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_mutex_unlock(&deep), JANUS_OK);
+    CHECK_EQ(janus_rwlock_unlock(&one), JANUS_OK);
+    CHECK_EQ(janus_rwlock_unlock(&two), JANUS_OK);
+    CHECK_EQ(memory().lock_count, 1);
+    CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
+    CHECK_EQ(memory().lock_count, 0);
+    return 0;
+}
+
+TEST("a task knows how many locks it holds") { rig_all(hold_locks, NULL, 5); }
