@@ -162,6 +162,20 @@ JANUS_NODISCARD JANUS_API janus_status janus_blocking(janus_entry *function, voi
 JANUS_NODISCARD JANUS_API janus_status janus_defer(void (*function)(void *), void *argument);
 
 /*
+ * Takes back a defer of the current task: the last one with this function and argument. It does not
+ * run when the task ends. So a call can clean up for a task that ends inside of it.
+ *
+ * Context: inside a task.
+ * Yields:  only if the turn is over; before the defer is taken back.
+ * Owns:    nothing.
+ * Cost:    a step for each defer that was registered later.
+ * Errors:  NOT_FOUND  the task has no such defer, or it has run
+ *          INVALID    `function` is NULL
+ *          STATE      not inside a task
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_undefer(void (*function)(void *), void *argument);
+
+/*
  * Holds off a cancel of the current task until janus_shield_end: waits work as if it was not
  * cancelled. A nursery opened inside is shielded with all its children until it ends.
  *

@@ -12,9 +12,15 @@
 #include "task/worker.h"
 #include "work/leave.h"
 #include "work/straight.h"
+#include "work/turn.h"
 #include "work/work.h"
 
-enum { DEFERS_MAX = 4096 }; /* of one task */
+#include <stdlib.h>
+
+enum {
+    DEFERS_MAX = 4096, /* of one task */
+    DEFERS_TOLL = 4,   /* of a search, for one toll */
+};
 
 /* In a cancelled scope of its own, a task may have to yield to its children. */
 __attribute__((noinline)) static janus_status yield_cancelled(struct jrt_worker *worker,
@@ -76,6 +82,26 @@ janus_status janus_defer(void (*function)(void *), void *argument)
     *defer = (struct jrt_defer){task->defers, function, argument};
     task->defers = defer;
     task->dirty = true;
+    return JANUS_OK;
+}
+
+janus_status janus_undefer(void (*function)(void *), void *argument)
+{
+    jrt_stack_check(); /* [stack-reserve]; it may end the task, whose defer then runs */
+    struct jrt_task *task = jrt_task_current();
+    if (function == NULL) return JANUS_INVALID;
+    if (task == NULL) return JANUS_STATE;
+    struct jrt_defer **at = &task->defers;
+    uint32_t           steps = 0;
+    for (; *at != NULL && ((*at)->function != function || (*at)->argument != argument); steps++) {
+        at = &(*at)->next;
+    }
+    jrt_turn_toll(jrt_worker_self(), steps / DEFERS_TOLL);
+    struct jrt_defer *defer = *at;
+    if (defer == NULL) return JANUS_NOT_FOUND;
+    *at = defer->next;
+    free(defer);
+    if (task->purse != NULL && task->purse->defers > 0) task->purse->defers--;
     return JANUS_OK;
 }
 

@@ -59,6 +59,8 @@ CALL(detach_discard, janus_discard(janus_detach(janus_alloc(64))))
 CALL(memory_read, janus_memory_info info = JANUS_MEMORY_INFO(); (void)!janus_memory_inspect(&info))
 CALL(recharge_self, (void)!janus_budget_recharge_current(janus_budget_of(1, 0, 0, 0, 0), NULL))
 CALL(failing_defer, (void)!janus_defer(NULL, NULL))
+CALL(defer_undefer,
+     if (janus_defer(repeat_ignore, t) == JANUS_OK)(void) !janus_undefer(repeat_ignore, t))
 
 /* Cancellation. */
 CALL(cancelled, (void)janus_cancelled())
@@ -231,6 +233,7 @@ static const struct repeat_call calls[] = {
     ROW(memory_read),
     ROW(recharge_self),
     ROW(failing_defer),
+    ROW(defer_undefer),
     ROW(cancelled),
     ROW(cancelled_reason),
     ROW(shield),

@@ -319,6 +319,40 @@ TEST("a task's defers run in reverse order, however it ends")
     scenario(defers_run, REPEATS / 10);
 }
 
+static int64_t take_back(void *argument)
+{
+    static char letters[] = "abc";
+    for (int i = 0; i < 3; i++) CHECK_EQ(janus_defer(log_letter, &letters[i]), JANUS_OK);
+    CHECK_EQ(janus_defer(log_letter, &letters[0]), JANUS_OK);
+    CHECK_EQ(janus_undefer(log_letter, &letters[1]), JANUS_OK);
+    CHECK_EQ(janus_undefer(log_letter, &letters[1]), JANUS_NOT_FOUND);
+    CHECK_EQ(janus_undefer(log_letter, &letters[0]), JANUS_OK); /* the last one */
+    CHECK_EQ(janus_undefer(NULL, NULL), JANUS_INVALID);
+    for (int i = 0; i < 10000; i++) { /* more than a task may have at a time */
+        CHECK_EQ(janus_defer(log_letter, argument), JANUS_OK);
+        CHECK_EQ(janus_undefer(log_letter, argument), JANUS_OK);
+    }
+    return 0;
+}
+
+static int64_t defers_return(void *argument)
+{
+    janus_nursery n;
+    defer_count = 0;
+    memset(defer_log, 0, sizeof defer_log);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, take_back, argument), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    CHECK_STR(defer_log, "ca");
+    return 0;
+}
+
+TEST("a defer that was taken back does not run, and the others do")
+{
+    scenario(defers_return, REPEATS / 10);
+    CHECK_EQ(janus_undefer(log_letter, NULL), JANUS_STATE);
+}
+
 static int64_t unwind_loop(void *argument)
 {
     while (argument == NULL) JANUS_IGNORE(janus_yield());
