@@ -281,7 +281,9 @@ static janus_budget half_of(janus_budget b)
 __attribute__((noinline)) static janus_status open_nursery(struct jrt_http_connection *c,
                                                            janus_budget               *granted)
 {
-    janus_nursery_options options = {.struct_bytes = sizeof options, .name = "requests"};
+    /* The child alone is in it, and no handler finds it. So nothing outlives the child. */
+    janus_nursery_options options = {
+        .struct_bytes = sizeof options, .name = "requests", .max_children = 1, .hidden = true};
     if (c->server->supervised) {
         options.exhaustion = JANUS_EXHAUSTION_SUPERVISE;
         options.on_exhausted = recharge;

@@ -6,6 +6,8 @@
  * memory, no handle, no defer, no shield, no open nursery, and at least half of the pool. The check
  * costs a tenth of another child. A child that is not clean ends, so that its defers run, and the
  * connection's task starts another one.
+ *
+ * The nurseries around a handler are hidden. It can neither end them nor start tasks in them.
  */
 #include "http/server.h"
 
@@ -200,8 +202,8 @@ static bool run_limited(struct janus_http *http, int64_t *result)
 {
     uint64_t      end = jrt_http_after(janus_now_ns(), http->server->options.handler_ns);
     janus_nursery limit;
-    janus_status  status =
-        janus_nursery_open(&limit, JANUS_NURSERY_OPTIONS(.deadline_ns = end, .name = "handler"));
+    janus_status  status = janus_nursery_open(
+        &limit, JANUS_NURSERY_OPTIONS(.deadline_ns = end, .name = "handler", .hidden = true));
     *result = status;
     if (status < JANUS_OK) return true;
     *result = call_named(http);
@@ -322,10 +324,12 @@ __attribute__((noinline)) static janus_status begin(struct jrt_http_connection *
     janus_status       status;
     if (c->server->supervised) {
         status = janus_nursery_open(
-            shell, JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers",
-                                         .max_tasks = c->server->options.request_tasks));
+            shell,
+            JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_AUTO, .name = "handlers",
+                                  .hidden = true, .max_tasks = c->server->options.request_tasks));
     } else {
-        status = janus_nursery_open(shell, JANUS_NURSERY_OPTIONS(.name = "handlers"));
+        status =
+            janus_nursery_open(shell, JANUS_NURSERY_OPTIONS(.name = "handlers", .hidden = true));
     }
     if (status < JANUS_OK) return status;
     http->shell = shell;

@@ -345,7 +345,8 @@ static janus_status serve(struct jrt_http_server *server, janus_io listener)
     static const janus_nursery_options options = {.struct_bytes = sizeof options,
                                                   .policy = JANUS_POLICY_WAIT_ALL,
                                                   .exhaustion = JANUS_EXHAUSTION_END,
-                                                  .name = "connections"};
+                                                  .name = "connections",
+                                                  .hidden = true};
     janus_nursery                      nursery;
     janus_status                       status = janus_nursery_open(&nursery, &options);
     if (status < JANUS_OK) return status;
