@@ -48,7 +48,7 @@ static bool can_keep(const struct janus_http *http)
     if (!http->head.keep_alive || http->fault != 0 || http->body_status != JANUS_OK) return false;
     /* relaxed: of this task. */
     uint32_t requests = atomic_load_explicit(&http->requests, memory_order_relaxed);
-    if (requests >= http->server->options.max_requests) return false;
+    if (requests >= http->server->options.max_requests || jrt_http_is_used_up(http)) return false;
     /* relaxed: a stop that is missed here is seen after the answer. */
     if (atomic_load_explicit(&http->server->stopping, memory_order_relaxed)) return false;
     /* relaxed: as above. */

@@ -12,6 +12,7 @@
 #include "http/server.h"
 
 #include <janusrt/memory.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 
 void jrt_http_lock(struct jrt_http_server *server)
@@ -81,17 +82,20 @@ static void join_warm(struct jrt_http_connection *c)
 static struct janus_http *make_block(struct jrt_http_server *server, struct janus_http *http)
 {
     if (server->single != NULL) {
-        char *origin = NULL;
-        if (jrt_http_alloc(server->block_bytes + JRT_HTTP_TAGS - 1, (void **)&origin) != JANUS_OK) {
-            return NULL;
-        }
-        http = (struct janus_http *)(void *)(origin + -(uintptr_t)origin % JRT_HTTP_TAGS);
+        char  *origin = NULL;
+        size_t wanted = server->block_bytes + JRT_HTTP_PLACE_BYTES - 1;
+        if (jrt_http_alloc(wanted, (void **)&origin) != JANUS_OK) return NULL;
+        http = (struct janus_http *)(void *)(origin + -(uintptr_t)origin % JRT_HTTP_PLACE_BYTES);
         memset(http, 0, sizeof *http);
         http->origin = origin;
     } else if (http == NULL) {
         void *mapped = mmap(NULL, server->block_bytes, PROT_READ | PROT_WRITE,
                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         if (mapped == MAP_FAILED) return NULL;
+        if (!jrt_http_is_place(mapped)) { /* Linux does not give higher addresses unasked */
+            (void)munmap(mapped, server->block_bytes);
+            return NULL;
+        }
         http = mapped;
     }
     char *buffers = (char *)(http->fields + server->options.max_fields);
@@ -138,20 +142,61 @@ static void set_block(struct jrt_http_connection *c, struct janus_http *http)
 static struct janus_http *take_haunted(struct jrt_http_server *server)
 {
     struct janus_http **link = &server->haunted;
-    while (*link != NULL && atomic_load(&(*link)->guests) != 0) link = &(*link)->next;
+    while (*link != NULL && (atomic_load(&(*link)->guests) != 0 || jrt_http_is_used_up(*link))) {
+        link = &(*link)->next;
+    }
     struct janus_http *http = *link;
     if (http != NULL) *link = http->next;
     return http;
 }
 
-void jrt_http_block_empty(struct jrt_http_server *server, struct janus_http *http)
+/* Makes room for another place. */
+static bool grow_empty(struct jrt_http_server *server)
 {
-    if (http->origin != NULL || server->empty_count == server->options.max_connections) {
-        jrt_http_block_free(http);
-        return;
-    }
+    uint32_t room = server->empty_room * 2 + JRT_HTTP_BLOCKS_KEPT;
+    if (server->empty_count < server->empty_room) return true;
+    struct jrt_http_place *empty = realloc(server->empty, room * sizeof *empty);
+    if (empty == NULL) return false;
+    server->empty = empty;
+    server->empty_room = room;
+    return true;
+}
+
+bool jrt_http_block_empty(struct jrt_http_server *server, struct janus_http *http)
+{
+    if (!grow_empty(server)) return false;
+    server->empty[server->empty_count++] = (struct jrt_http_place){http, http->serial};
     (void)madvise(http, server->block_bytes, MADV_DONTNEED);
-    server->empty[server->empty_count++] = http;
+    return true;
+}
+
+/* The block gets no more requests. Its first page tells that its names are over. */
+static void retire(struct jrt_http_server *server, struct janus_http *http)
+{
+    http->next = server->retired;
+    server->retired = http;
+    if (http->origin != NULL || server->block_bytes <= JRT_HTTP_PLACE_BYTES) return;
+    (void)madvise((char *)http + JRT_HTTP_PLACE_BYTES, server->block_bytes - JRT_HTTP_PLACE_BYTES,
+                  MADV_DONTNEED);
+}
+
+/* Puts a block away that its connection has left. The caller holds the lock. */
+static void put_block(struct jrt_http_server *server, struct janus_http *http)
+{
+    struct janus_http **list = &server->blocks;
+    if (atomic_load(&http->guests) != 0) {
+        list = &server->haunted;
+    } else if (jrt_http_is_used_up(http)) {
+        retire(server, http);
+        return;
+    } else if (server->block_count >= JRT_HTTP_BLOCKS_KEPT && http->origin == NULL &&
+               jrt_http_block_empty(server, http)) {
+        return;
+    } else {
+        server->block_count++;
+    }
+    http->next = *list;
+    *list = http;
 }
 
 /* Takes a block that nobody uses, or makes one. False: there is no memory. */
@@ -167,13 +212,12 @@ static bool take_block(struct jrt_http_connection *c)
         http = take_haunted(server);
     }
     if (http == NULL) {
-        struct janus_http *place = NULL;
-        uint32_t           serial = server->serial += 1009; /* names differ from earlier ones */
+        struct jrt_http_place place = {NULL, 0};
         if (server->empty_count > 0) place = server->empty[--server->empty_count];
         jrt_http_unlock(server);
-        http = make_block(server, place);
+        http = make_block(server, place.at);
         if (http == NULL) return false;
-        http->serial = serial;
+        http->serial = place.serial;
         jrt_http_lock(server);
     }
     quit(c);
@@ -193,16 +237,7 @@ static void give_block(struct jrt_http_connection *c)
     atomic_fetch_sub(&server->warm_count, 1); /* seq_cst: rare */
     quit(c);
     join_cold(c, JRT_HTTP_IDLE, server->options.idle_ns);
-    if (atomic_load(&http->guests) != 0) {
-        http->next = server->haunted;
-        server->haunted = http;
-    } else if (server->block_count < JRT_HTTP_BLOCKS_KEPT) {
-        http->next = server->blocks;
-        server->blocks = http;
-        server->block_count++;
-    } else {
-        jrt_http_block_empty(server, http);
-    }
+    put_block(server, http);
     jrt_http_unlock(server);
 }
 

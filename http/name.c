@@ -9,11 +9,13 @@ bool jrt_http_name_end(struct janus_http *http)
     return atomic_load(&http->guests) == 0;
 }
 
+uint32_t jrt_http_tags = (1u << 28) - 1;
+
 /* Another task comes in. */
 __attribute__((noinline)) static janus_status come_in(const janus_http *name)
 {
     struct janus_http *http = jrt_http_block(name);
-    uintptr_t          tag = (uintptr_t)name % JRT_HTTP_TAGS;
+    uint32_t           tag = jrt_http_tag(name);
     if (name == NULL) return JANUS_INVALID;
     if (tag == 0 || atomic_load(&http->tag) != tag) return JANUS_STATE;
     atomic_fetch_add(&http->guests, 1); /* seq_cst: before the second look, see name_end */

@@ -109,6 +109,7 @@ static janus_status set_up(struct jrt_http_server *server, janus_http_handler *h
     server->block_bytes = sizeof(struct janus_http) +
                           options->max_fields * sizeof(struct jrt_http_field) + server->in_bytes +
                           JRT_HTTP_OUT_BYTES + sizeof(struct jrt_http_rare);
+    server->tags = jrt_http_tags;
     set_budget(server);
     janus_semaphore_init(&server->lock, 1, JANUS_WAKER_TASKS, "http server");
     janus_event_init(&server->sooner, JANUS_WAKER_TASKS, "a tick");
@@ -146,8 +147,9 @@ static void take_down(struct jrt_http_server *server)
     }
     free_blocks(server->blocks);
     free_blocks(server->haunted);
+    free_blocks(server->retired);
     while (server->empty_count > 0) {
-        (void)munmap(server->empty[--server->empty_count], server->block_bytes);
+        (void)munmap(server->empty[--server->empty_count].at, server->block_bytes);
     }
     free(server->empty);
     for (int i = 0; i < JRT_HTTP_SIGNALS; i++) unwatch(&server->watches[i]);
@@ -469,8 +471,6 @@ static janus_status set_room(struct jrt_http_server *server)
         options->max_connections = (uint32_t)(usual < most && usual > 0 ? usual : most);
     janus_semaphore_init(&server->room, options->max_connections, JANUS_WAKER_TASKS,
                          "room for connections");
-    server->empty = calloc(options->max_connections, sizeof *server->empty);
-    if (server->empty == NULL) return JANUS_NO_MEMORY;
     set_share(server, max - OWN_TASKS - UINT64_C(2) * options->max_connections);
     return JANUS_OK;
 }
@@ -559,6 +559,7 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
     }
     free_blocks(server->blocks);
     free_blocks(server->haunted);
+    free_blocks(server->retired);
     janus_free(single);
     return status;
 }

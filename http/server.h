@@ -118,6 +118,12 @@ struct jrt_http_watch {
     uint64_t count; /* of signals so far */
 };
 
+/* Where a block without memory lies, and how many requests it has had. */
+struct jrt_http_place {
+    struct janus_http *at;
+    uint32_t           serial;
+};
+
 /* Shared by all connections. */
 struct jrt_http_server {
     janus_http_handler         *handler;
@@ -150,19 +156,20 @@ struct jrt_http_server {
      * Guards the rest. It is no mutex: each task that locks a mutex has a record until it ends. A
      * task that is broken off would keep the permit. So it makes no call with it that it pays for.
      */
-    janus_semaphore       lock;
-    struct jrt_http_queue queues[JRT_HTTP_QUEUES];
-    uint64_t              warm_at;   /* the next look at warm ones; NEVER: none is needed */
-    uint64_t              tick_at;   /* the next tick */
-    janus_event           sooner;    /* the tick must be sooner than it was planned */
-    uint32_t              warmed;    /* connections since the last look at warm ones */
-    uint32_t              warm_peak; /* of warm_count, since stacks were last given back */
-    struct janus_http    *blocks;    /* unused */
-    uint32_t              block_count;
-    struct janus_http   **empty; /* blocks without memory: their addresses stay the server's */
-    uint32_t              empty_count;
-    uint32_t              serial;  /* where the serials of the last new block began */
-    struct janus_http    *haunted; /* blocks that tasks of requests that are over use */
+    janus_semaphore        lock;
+    struct jrt_http_queue  queues[JRT_HTTP_QUEUES];
+    uint64_t               warm_at;   /* the next look at warm ones; NEVER: none is needed */
+    uint64_t               tick_at;   /* the next tick */
+    janus_event            sooner;    /* the tick must be sooner than it was planned */
+    uint32_t               warmed;    /* connections since the last look at warm ones */
+    uint32_t               warm_peak; /* of warm_count, since stacks were last given back */
+    struct janus_http     *blocks;    /* unused */
+    uint32_t               block_count;
+    struct jrt_http_place *empty; /* blocks without memory: their places stay the server's */
+    uint32_t               empty_count, empty_room;
+    uint32_t               tags;    /* names of one block */
+    struct janus_http     *haunted; /* blocks that tasks of requests that are over use */
+    struct janus_http     *retired; /* blocks that are used up, one page of each */
 };
 
 /*
@@ -225,7 +232,7 @@ struct janus_http {
     struct jrt_http_connection *connection;
     atomic_uint                 tag;    /* of the request that runs; 0: none runs */
     atomic_uint                 guests; /* other tasks inside of calls */
-    uint32_t                    serial; /* of its requests */
+    uint32_t                    serial; /* the tag of its last request */
     _Atomic(janus_task_id)      task;   /* of the request that runs */
     void                       *origin; /* of janus_http_serve_one: what was allocated */
     struct jrt_http_server     *server;
@@ -366,31 +373,55 @@ janus_status jrt_http_do_event(struct janus_http *http, const char *event, const
 janus_status jrt_http_do_answer_file(struct janus_http *http, janus_io dir, janus_http_text path);
 
 /*
- * name.c. A handler knows its request by a name: the address of the block, and a tag in its low
- * bits. The tag of the next request is another one. So a name that a handler has kept, or given
- * away, is refused when its request is over. Blocks stay mapped while the server lives.
+ * name.c. A handler knows its request by a name, which is no pointer. The name is the address of
+ * the block, with a tag in the 12 lowest and 16 highest bits. Addresses of blocks have zeros there.
+ * The tag is the block's count of requests. So a name that a handler has kept, or given away, is
+ * refused when its request is over.
+ *
+ * No name comes again while the server lives. A place where a block has been stays the server's,
+ * and so does its count, also while the block has no memory. After 2^28 - 1 requests a block
+ * retires: its connection ends with that answer, and the server keeps one page of the block. So
+ * names cost 4 KiB for each 268 million requests.
  *
  * Other tasks than the request's own are counted while they are inside of a call. If such a task is
  * inside when the request ends, the connection ends. Nobody uses the block until the task has left.
  */
-enum { JRT_HTTP_TAGS = 4096 };
+enum {
+    JRT_HTTP_PLACE_BYTES = 4096, /* blocks lie at multiples of it */
+    JRT_HTTP_TAG_SHIFT = 48,     /* of the upper part */
+};
 
+/* Names of one block. Tests make it smaller. */
+extern uint32_t jrt_http_tags;
+
+/* Whether a block can lie there. */
+static inline bool jrt_http_is_place(const void *at)
+{
+    return (uintptr_t)at % JRT_HTTP_PLACE_BYTES == 0 && (uintptr_t)at >> JRT_HTTP_TAG_SHIFT == 0;
+}
 static inline janus_http *jrt_http_name(struct janus_http *http)
 {
     /* relaxed: of this request. */
-    return (janus_http *)(void *)((char *)http +
-                                  atomic_load_explicit(&http->tag, memory_order_relaxed));
+    uint64_t tag = atomic_load_explicit(&http->tag, memory_order_relaxed);
+    uint64_t name = (uintptr_t)http | tag % JRT_HTTP_PLACE_BYTES |
+                    tag / JRT_HTTP_PLACE_BYTES << JRT_HTTP_TAG_SHIFT;
+    return (janus_http *)(uintptr_t)name;
 }
 static inline struct janus_http *jrt_http_block(const janus_http *name)
 {
-    uintptr_t tag = (uintptr_t)name % JRT_HTTP_TAGS;
-    return (struct janus_http *)(void *)((char *)(uintptr_t)name - tag);
+    uint64_t at = (uintptr_t)name & ((UINT64_C(1) << JRT_HTTP_TAG_SHIFT) - JRT_HTTP_PLACE_BYTES);
+    return (struct janus_http *)(uintptr_t)at;
+}
+static inline uint32_t jrt_http_tag(const janus_http *name)
+{
+    return (uint32_t)((uintptr_t)name % JRT_HTTP_PLACE_BYTES | (uintptr_t)name >> JRT_HTTP_TAG_SHIFT
+                                                                                      << 12);
 }
 /* Whether the name is that of the running request, and the caller is its own task. */
 static inline bool jrt_http_is_own(const janus_http *name)
 {
     struct janus_http *http = jrt_http_block(name);
-    uintptr_t          tag = (uintptr_t)name % JRT_HTTP_TAGS;
+    uint32_t           tag = jrt_http_tag(name);
     /* relaxed, both: if the caller is the request's own task, it wrote both. */
     return tag != 0 && atomic_load_explicit(&http->tag, memory_order_relaxed) == tag &&
            atomic_load_explicit(&http->task, memory_order_relaxed) == janus_task_current_id();
@@ -398,14 +429,19 @@ static inline bool jrt_http_is_own(const janus_http *name)
 /* A request begins: it gets a name. */
 static inline void jrt_http_name_begin(struct janus_http *http)
 {
-    unsigned tag = ++http->serial % (JRT_HTTP_TAGS - 1) + 1;
     /* relaxed: only this task knows the new name, until it gives it to others. */
-    atomic_store_explicit(&http->tag, tag, memory_order_relaxed);
+    atomic_store_explicit(&http->tag, ++http->serial, memory_order_relaxed);
+}
+/* Whether the block has no name for another request. */
+static inline bool jrt_http_is_used_up(const struct janus_http *http)
+{
+    return http->serial >= http->server->tags;
 }
 /* The name is refused from now on. False: another task is inside of a call. */
 bool jrt_http_name_end(struct janus_http *http);
-/* connection.c. Gives the memory of a block back, keeps its place. The caller holds the lock. */
-void jrt_http_block_empty(struct jrt_http_server *server, struct janus_http *http);
+/* connection.c. Gives the memory of a block back, keeps its place. The caller holds the lock.
+ * False: the block stays as it is. */
+bool jrt_http_block_empty(struct jrt_http_server *server, struct janus_http *http);
 
 /* exchange.c: the child. `argument` is a connection with a block. */
 int64_t jrt_http_exchange(void *argument);

@@ -149,10 +149,10 @@ static bool tidy_up(struct jrt_http_server *server, uint32_t warmed)
     uint32_t over = server->warm_peak - atomic_load(&server->warm_count);
     /* A single connection's block is memory of its task. */
     while (server->single == NULL && server->block_count > warmed) {
-        struct janus_http *block = server->blocks;
-        server->blocks = block->next;
+        struct janus_http *block = server->blocks, *next = block->next;
+        if (!jrt_http_block_empty(server, block)) break;
+        server->blocks = next;
         server->block_count--;
-        jrt_http_block_empty(server, block);
     }
     if (over > JRT_HTTP_STACKS_KEPT && warmed <= over / 4) {
         server->warm_peak -= over;

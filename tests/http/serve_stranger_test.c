@@ -77,3 +77,79 @@ TEST("a handler finds no nursery of the server, and starts no task in one")
         .client = ask_twice,
         .options = JANUS_HTTP_OPTIONS(.handler_ns = JANUS_SECONDS, .request_budget = &pool)});
 }
+
+/* Names. */
+
+enum { NAMES = 12000 };
+
+static janus_http *names[NAMES];
+static atomic_int  name_count;
+
+static int64_t note_name(janus_http *http, const janus_http_request *request)
+{
+    int number = atomic_fetch_add(&name_count, 1);
+    (void)request;
+    CHECK(number < NAMES);
+    names[number] = http;
+    return greet(http);
+}
+
+static int compare(const void *left, const void *right)
+{
+    uintptr_t one = (uintptr_t)*(janus_http *const *)left;
+    uintptr_t two = (uintptr_t)*(janus_http *const *)right;
+    return (one > two) - (one < two);
+}
+
+static void check_names(int least)
+{
+    int count = atomic_load(&name_count);
+    CHECK(count >= least);
+    qsort(names, (size_t)count, sizeof names[0], compare);
+    for (int i = 1; i < count; i++) CHECK(names[i] != names[i - 1]);
+}
+
+/* Sends a crowd of requests on each of some connections, until the server closes them. */
+static void use_up_names(struct talk *talk)
+{
+    enum { ROUNDS = 9, EACH = 500, CROWD = 80 };
+    janus_io crowd[CROWD];
+    atomic_store(&name_count, 0);
+    for (uint64_t i = 0; i < rig_few(ROUNDS); i++) {
+        janus_io io = talk_open(talk);
+        for (int j = 0; j < EACH; j++) {
+            talk_put(io, GET("/"));
+            if (strstr(talk_until(talk, io, "set"), "close") != NULL) break;
+        }
+        CHECK_EQ(janus_io_close(io), JANUS_OK);
+    }
+    for (int round = 0; round < 3; round++) { /* blocks lose their memory, and get it again */
+        for (int i = 0; i < CROWD; i++) {
+            crowd[i] = talk_open(talk);
+            talk_put(crowd[i], GET("/"));
+            (void)talk_until(talk, crowd[i], "set");
+        }
+        for (int i = 0; i < CROWD; i++) CHECK_EQ(janus_io_close(crowd[i]), JANUS_OK);
+        if (talk->seed != 0) CHECK_EQ(janus_sleep(10 * JANUS_SECONDS), JANUS_OK);
+    }
+}
+
+TEST("no two requests of a server have the same name")
+{
+    talk_run(&(struct talk){.handler = note_name, .client = use_up_names});
+    check_names(rig_simulated() ? 500 : 4500);
+    talk_run(&(struct talk){.handler = note_name, .client = use_up_names, .seed = 7});
+    check_names(500);
+}
+
+TEST("a block whose names are used up retires")
+{
+    uint32_t usual = jrt_http_tags;
+    jrt_http_tags = 2;
+    talk_run(&(struct talk){.handler = note_name, .client = use_up_names, .seed = 7});
+    check_names(240);
+    jrt_http_tags = 1;
+    talk_run(&(struct talk){.handler = note_name, .client = use_up_names});
+    check_names(240);
+    jrt_http_tags = usual;
+}
