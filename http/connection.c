@@ -413,7 +413,7 @@ __attribute__((noinline)) static janus_status start_child(struct jrt_http_connec
 
 /*
  * Another task is inside of a call, and the request is over. Without the connection the call soon
- * returns. A task that has ended inside never does: then the wire stays as it is.
+ * returns. If it does not, as in a task that nobody lets run, the wire stays as it is.
  */
 static void show_out(struct jrt_http_connection *c)
 {

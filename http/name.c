@@ -11,22 +11,34 @@ bool jrt_http_name_end(struct janus_http *http)
 
 uint32_t jrt_http_tags = (1u << 28) - 1;
 
-/* Another task comes in. */
+/* A guest has ended inside of a call. Nobody knows what is left of a write that it had begun. */
+static void carry_out(void *argument)
+{
+    struct janus_http *http = argument;
+    if (atomic_load(&http->writing) % 2 != 0) http->broken = JANUS_BROKEN;
+    atomic_fetch_sub(&http->guests, 1); /* seq_cst: rare */
+}
+
+static void go_out(const janus_http *name)
+{
+    struct janus_http *http = jrt_http_block(name);
+    JANUS_IGNORE(janus_undefer(carry_out, http)); /* a guest that ends here is carried out, too */
+    atomic_fetch_sub(&http->guests, 1);           /* seq_cst: rare */
+}
+
+/* Another task comes in. Between the defer and the count no call may end it. */
 __attribute__((noinline)) static janus_status come_in(const janus_http *name)
 {
     struct janus_http *http = jrt_http_block(name);
     uint32_t           tag = jrt_http_tag(name);
     if (name == NULL) return JANUS_INVALID;
     if (tag == 0 || atomic_load(&http->tag) != tag) return JANUS_STATE;
+    janus_status status = janus_defer(carry_out, http); /* STATE: it is no task */
+    if (status != JANUS_OK) return status;
     atomic_fetch_add(&http->guests, 1); /* seq_cst: before the second look, see name_end */
     if (atomic_load(&http->tag) == tag) return JANUS_OK;
-    atomic_fetch_sub(&http->guests, 1); /* seq_cst: rare */
+    go_out(name);
     return JANUS_STATE;
-}
-
-static void go_out(const janus_http *name)
-{
-    atomic_fetch_sub(&jrt_http_block(name)->guests, 1); /* seq_cst: rare */
 }
 
 /* Makes the call; the request's own task need not be counted. */

@@ -385,6 +385,8 @@ janus_status jrt_http_do_answer_file(struct janus_http *http, janus_io dir, janu
  *
  * Other tasks than the request's own are counted while they are inside of a call. If such a task is
  * inside when the request ends, the connection ends. Nobody uses the block until the task has left.
+ * A task that ends inside of a call is counted off by a defer. Threads, blocking calls and
+ * callbacks have no defers, so they are refused.
  */
 enum {
     JRT_HTTP_PLACE_BYTES = 4096, /* blocks lie at multiples of it */

@@ -39,7 +39,8 @@
  *
  * Only one task at a time uses a janus_http: the handler's own, or a child that the handler awaits.
  * When the handler has returned, every call with its janus_http returns STATE, until the server
- * ends. If another task is inside of such a call at that moment, the connection is closed.
+ * ends. If another task is inside of such a call at that moment, the connection is closed. Plain
+ * threads, blocking calls and callbacks of tokens get STATE.
  */
 #ifndef JANUSRT_HTTP_H
 #define JANUSRT_HTTP_H

@@ -153,3 +153,99 @@ TEST("a block whose names are used up retires")
     check_names(240);
     jrt_http_tags = usual;
 }
+
+/* Guests. */
+
+static atomic_int called;
+
+static int64_t read_for_ever(void *argument)
+{
+    char   byte;
+    size_t got;
+    return janus_http_read(argument, &byte, 1, &got);
+}
+
+static int64_t write_for_ever(void *argument)
+{
+    static const char bytes[1 << 20];
+    janus_status      status = janus_http_begin(argument, 200, NULL, JANUS_HTTP_UNKNOWN);
+    while (status == JANUS_OK) status = janus_http_write(argument, bytes, sizeof bytes);
+    return status;
+}
+
+/* A child of the handler ends inside of a call, because it is cancelled. */
+static void break_off(janus_http *http, janus_entry *entry)
+{
+    const struct janus_http *block = jrt_http_block(http);
+    janus_nursery            n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&n, entry, http,
+                              JANUS_SPAWN_OPTIONS(.cancel = JANUS_CANCEL_MODE_UNWIND), NULL),
+             JANUS_OK);
+    while (atomic_load(&block->guests) == 0) CHECK_EQ(janus_yield(), JANUS_OK);
+    CHECK_EQ(janus_sleep(100 * JANUS_MS), JANUS_OK); /* the child waits by then */
+    CHECK_EQ(janus_nursery_cancel(&n), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CANCELLED);
+    CHECK_EQ(atomic_load(&block->guests), 0);
+}
+
+static int64_t lose_guest(janus_http *http, const janus_http_request *request)
+{
+    atomic_fetch_add(&called, 1);
+    if (talk_is(request->path, "/write")) {
+        break_off(http, write_for_ever);
+        return janus_http_write(http, "more", 4) == JANUS_BROKEN ? 0 : -100;
+    }
+    break_off(http, read_for_ever);
+    return greet(http);
+}
+
+static void ask_guests(struct talk *talk)
+{
+    for (int i = 0; i < 5; i++) {
+        janus_io io = talk_open(talk);
+        talk_put(io, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\n\r\n");
+        CHECK_STR(talk_until(talk, io, "set"), OK_SET);
+        CHECK_EQ(janus_io_close(io), JANUS_OK);
+    }
+    janus_io io = talk_open(talk); /* nobody reads */
+    atomic_store(&called, 0);
+    talk_put(io, GET("/write"));
+    while (atomic_load(&called) == 0) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+    CHECK_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("a task that ends inside of a call of another task's request is counted off")
+{
+    talk_run(&(struct talk){.handler = lose_guest, .client = ask_guests, .seed = 7});
+}
+
+static janus_status said;
+
+static void answer_back(void *argument) { said = janus_http_answer(argument, 200, NULL, "bad", 3); }
+
+static int64_t answer_blocking(void *argument)
+{
+    return janus_http_answer(argument, 200, NULL, "bad", 3);
+}
+
+static int64_t call_from_outside(janus_http *http, const janus_http_request *request)
+{
+    janus_token *token;
+    int64_t      result = 0;
+    (void)request;
+    CHECK_EQ(janus_token_create(&token), JANUS_OK);
+    CHECK_EQ(janus_token_on_cancel(token, answer_back, http, NULL), JANUS_OK);
+    CHECK_EQ(janus_token_cancel(token, JANUS_CANCEL_REASON_EXPLICIT), JANUS_OK);
+    CHECK_EQ(said, JANUS_STATE);
+    janus_token_release(token);
+    CHECK_EQ(janus_blocking(answer_blocking, http, &result), JANUS_OK);
+    CHECK_EQ(result, JANUS_STATE);
+    return greet(http);
+}
+
+TEST("callbacks and blocking calls do not use a request")
+{
+    talk_run(&(struct talk){.handler = call_from_outside, .client = ask_twice});
+}
