@@ -139,5 +139,9 @@ janus_status janus_http_answer_file(janus_http *http, janus_io dir, janus_http_t
 janus_status janus_websocket_accept(janus_http *http, const janus_websocket_options *given,
                                     janus_websocket **out)
 {
-    INSIDE(http, jrt_websocket_accept(jrt_http_block(http), given, out));
+    /* The socket uses the connection until its task ends. Only the request's own task is sure to
+     * end before the connection. */
+    if (http == NULL) return JANUS_INVALID;
+    if (!jrt_http_is_own(http)) return JANUS_STATE;
+    return jrt_websocket_accept(jrt_http_block(http), given, out);
 }

@@ -91,7 +91,8 @@ JANUS_BEGIN_DECLS
  * Accepts a request for WebSocket. Afterwards the janus_http has no other use: the connection ends
  * when the handler returns.
  *
- * Context: the handler, once, before any answer.
+ * Context: the handler's own task, once, before any answer. Its children use the socket, but cannot
+ *          accept.
  * Yields:  as janus_io_write.
  * Owns:    *out is the calling task's: janus_websocket_destroy gives it back, and so does the end
  *          of the task.
@@ -99,7 +100,7 @@ JANUS_BEGIN_DECLS
  * Errors:  UNAVAILABLE  the client asked for something else. The call has answered with 426 or 400
  *          DENIED       a page of another site asks. The call has answered with 403
  *          INVALID      an argument is NULL, or an option is out of range
- *          STATE        the answer has begun before
+ *          STATE        the answer has begun before, or another task calls
  *          BUDGET_EXHAUSTED, NO_MEMORY, and those of janus_io_write
  */
 JANUS_NODISCARD JANUS_API janus_status janus_websocket_accept(

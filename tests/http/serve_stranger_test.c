@@ -249,3 +249,54 @@ TEST("callbacks and blocking calls do not use a request")
 {
     talk_run(&(struct talk){.handler = call_from_outside, .client = ask_twice});
 }
+
+/* Sockets of others. */
+
+#define UPGRADE                                                                                    \
+    "GET /a HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"                  \
+    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+static janus_http *_Atomic shown;
+static atomic_int go;
+
+static int64_t accept_for(void *argument)
+{
+    janus_websocket *socket = NULL;
+    CHECK_EQ(janus_websocket_accept(argument, NULL, &socket), JANUS_STATE);
+    CHECK(socket == NULL);
+    return 0;
+}
+
+static int64_t lend_name(janus_http *http, const janus_http_request *request)
+{
+    janus_websocket *socket = NULL;
+    janus_status     status;
+    if (!talk_is(request->path, "/a")) {
+        while (atomic_load(&shown) == NULL) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+        JANUS_IGNORE(accept_for(atomic_load(&shown)));
+        atomic_store(&go, 1);
+        return greet(http);
+    }
+    JANUS_NURSERY(n, status) { CHECK_EQ(janus_spawn(n, accept_for, http), JANUS_OK); }
+    CHECK_EQ(status, JANUS_OK);
+    atomic_store(&shown, http);
+    while (atomic_load(&go) == 0) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+    CHECK_EQ(janus_websocket_accept(http, NULL, &socket), JANUS_OK);
+    janus_websocket_destroy(socket);
+    return 0;
+}
+
+static void ask_for_socket(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    atomic_store(&shown, NULL);
+    atomic_store(&go, 0);
+    talk_put(io, UPGRADE);
+    CHECK(strstr(talk_ask(talk, LAST("/b")), "set") != NULL);
+    CHECK(strncmp(talk_rest(talk, io), "HTTP/1.1 101 ", 13) == 0);
+}
+
+TEST("only the request's own task accepts a WebSocket")
+{
+    talk_run(&(struct talk){.handler = lend_name, .client = ask_for_socket});
+}
