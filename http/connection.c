@@ -317,8 +317,11 @@ __attribute__((noinline)) static janus_status open_nursery(struct jrt_http_conne
                                                            janus_budget               *granted)
 {
     /* The child alone is in it, and no handler finds it. So nothing outlives the child. */
-    janus_nursery_options options = {
-        .struct_bytes = sizeof options, .name = "requests", .max_children = 1, .hidden = true};
+    janus_nursery_options options = {.struct_bytes = sizeof options,
+                                     .name = "requests",
+                                     .max_children = 1,
+                                     .max_handles = c->server->options.request_handles,
+                                     .hidden = true};
     if (c->server->supervised) {
         options.exhaustion = JANUS_EXHAUSTION_SUPERVISE;
         options.on_exhausted = recharge;

@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 enum {
     HEAD_BYTES_MAX = 57344,
@@ -19,6 +20,9 @@ enum {
     TASKS_MAX = 1000,        /* that a request has started, by default at most */
     LOG_OPS = 64,            /* channel operations of a child, for the lines of its requests */
     OWN_TASKS = 5,           /* the server's own task, the tick, two signals, the log */
+    OWN_HANDLES = 16,        /* the listener, the log, the poller, the standard streams and some */
+    HANDLES_MIN = 4,         /* that a request may open, by default at least */
+    HANDLES_MAX = 1000,      /* and at most */
 };
 
 #define LOG_GRACE_NS (5 * JANUS_SECONDS) /* for a log that is slow, after the last connection */
@@ -453,6 +457,20 @@ static janus_status refuse_room(void)
 }
 
 /*
+ * A request may open an eighth of the descriptors that connections do not need. It may do so for
+ * sockets, for files and for processes. So two requests that flood leave some to others.
+ */
+static void set_handles(struct jrt_http_server *server)
+{
+    struct rlimit limit = {.rlim_cur = OWN_HANDLES};
+    uint64_t      taken = OWN_HANDLES + (uint64_t)server->options.max_connections;
+    if (server->options.request_handles != 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    uint64_t share = limit.rlim_cur > taken ? (limit.rlim_cur - taken) / 8 : 0;
+    if (share > HANDLES_MAX) share = HANDLES_MAX;
+    server->options.request_handles = share > HANDLES_MIN ? (uint32_t)share : HANDLES_MIN;
+}
+
+/*
  * Sees to it that the scheduler has tasks for all connections. If a connection could not start the
  * task of its request, all would wait for each other.
  */
@@ -472,6 +490,7 @@ static janus_status set_room(struct jrt_http_server *server)
     janus_semaphore_init(&server->room, options->max_connections, JANUS_WAKER_TASKS,
                          "room for connections");
     set_share(server, max - OWN_TASKS - UINT64_C(2) * options->max_connections);
+    set_handles(server);
     return JANUS_OK;
 }
 
@@ -553,6 +572,7 @@ janus_status janus_http_serve_one(janus_io io, janus_http_handler *handler, void
     if (status == JANUS_OK) status = janus_context_inspect(&context);
     if (status == JANUS_OK) {
         set_share(server, context.max_tasks);
+        set_handles(server);
         single->connection = (struct jrt_http_connection){.io = io, .server = server};
         server->single = &single->connection;
         status = serve_with_helpers(server, io);

@@ -170,6 +170,10 @@ typedef struct janus_http_options {
                                             request_budget the spawn_count of it. Otherwise a
                                             quarter of the max_tasks that connections leave over,
                                             at least 2 and at most 1000 */
+    uint32_t            request_handles; /* live sockets that one request may have opened, and as
+                                            many files and processes. The next is refused with
+                                            HANDLE_LIMIT. 0: an eighth of the descriptors that
+                                            connections leave over, at least 4, at most 1000 */
     size_t              stack_bytes;     /* of a request's task. 0: the scheduler's */
     bool                stop_on_signals; /* SIGTERM and SIGINT close the listener */
     const char         *server;          /* the value of the field Server. NULL: no such field */

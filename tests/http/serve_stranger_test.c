@@ -300,3 +300,55 @@ TEST("only the request's own task accepts a WebSocket")
 {
     talk_run(&(struct talk){.handler = lend_name, .client = ask_for_socket});
 }
+
+/* Descriptors. */
+
+static atomic_int opened;
+
+static int64_t open_all(janus_http *http, const janus_http_request *request)
+{
+    janus_address at;
+    janus_io      io;
+    janus_status  status = JANUS_OK;
+    if (!talk_is(request->path, "/all")) return greet(http);
+    CHECK_EQ(janus_address_parse("127.0.0.1:0", &at), JANUS_OK);
+    atomic_store(&opened, 0);
+    while ((status = janus_listen(&at, NULL, &io)) == JANUS_OK) atomic_fetch_add(&opened, 1);
+    CHECK_EQ(status, JANUS_HANDLE_LIMIT);
+    atomic_store(&go, 1);
+    CHECK_EQ(janus_sleep(3600 * JANUS_SECONDS), JANUS_CANCELLED);
+    return 0;
+}
+
+static void ask_beside_greed(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    atomic_store(&go, 0);
+    talk_put(io, GET("/all"));
+    while (atomic_load(&go) == 0) CHECK_EQ(janus_sleep(JANUS_MS), JANUS_OK);
+    CHECK(strstr(talk_ask(talk, LAST("/")), "set") != NULL);
+    CHECK_EQ(janus_io_close(io), JANUS_OK);
+}
+
+TEST("a handler that opens all it may leaves descriptors to others")
+{
+    struct rlimit usual, small;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    small = usual;
+    small.rlim_cur = usual.rlim_cur < 256 ? usual.rlim_cur : 256;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &small), 0);
+    talk_run(&(struct talk){.handler = open_all,
+                            .client = ask_beside_greed,
+                            .options = JANUS_HTTP_OPTIONS(.grace_ns = 1)});
+    CHECK(atomic_load(&opened) >= 4 && atomic_load(&opened) <= 32);
+    talk_run(&(struct talk){.handler = open_all,
+                            .client = ask_beside_greed,
+                            .options = JANUS_HTTP_OPTIONS(.grace_ns = 1, .request_handles = 7)});
+    CHECK_EQ(atomic_load(&opened), 7);
+    talk_run(&(struct talk){.handler = open_all,
+                            .client = ask_beside_greed,
+                            .options = JANUS_HTTP_OPTIONS(.grace_ns = 1, .request_handles = 5,
+                                                          .request_budget = &pool)});
+    CHECK_EQ(atomic_load(&opened), 5);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+}
