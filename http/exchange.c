@@ -3,9 +3,11 @@
  * The child of a connection's task: one request after the other.
  *
  * A child serves the next request only if the last handler left the child as it was. It left no
- * memory, no handle, no defer, no shield, no open nursery, and at least half of the pool. The check
- * costs a tenth of another child. A child that is not clean ends, so that its defers run, and the
- * connection's task starts another one.
+ * memory, no handle, no defer, no shield, no open nursery, no lock, and at least half of the pool.
+ * The check costs a tenth of another child. A child that is not clean ends, so that its defers run,
+ * and the connection's task starts another one. If the handler holds a lock, the child ends before
+ * it waits for the client, because others may wait for the lock. The connection's task ends the
+ * answer then.
  *
  * The nurseries around a handler are hidden. It can neither end them nor start tasks in them.
  */
@@ -179,7 +181,8 @@ static void look(struct jrt_http_left *out)
 {
     janus_memory_info memory = JANUS_MEMORY_INFO();
     JANUS_IGNORE(janus_memory_inspect(&memory)); /* in a task it cannot fail */
-    *out = (struct jrt_http_left){memory.record_bytes, memory.frame_count, memory.left_bytes};
+    *out = (struct jrt_http_left){memory.record_bytes, memory.frame_count, memory.left_bytes,
+                                  memory.lock_count};
 }
 
 /*
@@ -217,7 +220,7 @@ static bool run_limited(struct janus_http *http, int64_t *result)
     return true;
 }
 
-/* Runs the handler, and ends its answer. False: it left a nursery open. */
+/* Runs the handler, and ends its answer. False: it left a nursery open, or a lock. */
 static bool run_handler(struct janus_http *http)
 {
     int64_t result;
@@ -243,6 +246,7 @@ static bool run_handler(struct janus_http *http)
     /* If a nursery lies in a frame that has ended, little may be called here, so the connection's
      * task ends the answer. */
     if (left.frames != http->before.frames && !end_shields(http, 0)) return false;
+    if (left.locks != 0) return false; /* they are abandoned at once */
     jrt_http_answer_end(http, result);
     http->active = false;
     return true;

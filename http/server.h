@@ -211,7 +211,7 @@ enum jrt_http_stage { JRT_HTTP_STAGE_NONE, JRT_HTTP_STAGE_STREAM, JRT_HTTP_STAGE
 
 /* What the library holds for a task: bytes of records, and records in frames of the task. */
 struct jrt_http_left {
-    size_t records, frames, memory; /* memory: of its budget */
+    size_t records, frames, memory, locks; /* memory: of its budget */
 };
 
 /* The part of a block that few requests use. */

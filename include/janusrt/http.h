@@ -22,8 +22,8 @@
  * While a handler leaves nothing behind, the same child runs the next request of the connection. If
  * it leaves a block of memory, a handle, a defer or a used budget, the child ends after the answer.
  * So a handler may count on its end: its defers run, its blocks of janus_alloc are freed, its
- * handles are closed. Blocks of malloc are not. A handler that ends with a mutex locked abandons it
- * (janus_mutex_is_abandoned).
+ * handles are closed. Blocks of malloc are not. A handler that ends with a lock held abandons it
+ * (janus_mutex_is_abandoned), and its connection ends after the answer.
  *
  * A handler does not notice that its client has left until it writes. A stop of the server cancels
  * it only after options.grace_ns. A stream of events is cancelled at once (janus_http_event).

@@ -352,3 +352,52 @@ TEST("a handler that opens all it may leaves descriptors to others")
     CHECK_EQ(atomic_load(&opened), 5);
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
 }
+
+/* Locks. */
+
+static janus_mutex  mutex;
+static janus_rwlock rwlock;
+
+/* "/mutex", "/read" and "/write" leave a lock. "/wait" waits for all of them. */
+static int64_t leave_lock(janus_http *http, const janus_http_request *request)
+{
+    if (talk_is(request->path, "/mutex")) CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
+    if (talk_is(request->path, "/read")) CHECK_EQ(janus_rwlock_read_lock(&rwlock), JANUS_OK);
+    if (talk_is(request->path, "/write")) CHECK_EQ(janus_rwlock_write_lock(&rwlock), JANUS_OK);
+    if (talk_is(request->path, "/wait")) {
+        CHECK_EQ(janus_mutex_lock(&mutex), JANUS_OK);
+        CHECK_EQ(janus_mutex_unlock(&mutex), JANUS_OK);
+        CHECK_EQ(janus_rwlock_write_lock(&rwlock), JANUS_OK);
+        CHECK_EQ(janus_rwlock_unlock(&rwlock), JANUS_OK);
+    }
+    return greet(http);
+}
+
+/* The client sends half of a body, which the handler does not read. */
+static void ask_for_locks(struct talk *talk)
+{
+    static const char *const paths[] = {"/mutex", "/read", "/write"};
+    char                     text[128];
+    for (int i = 0; i < 3; i++) {
+        janus_io io = talk_open(talk);
+        (void)snprintf(text, sizeof text,
+                       "POST %s HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n", paths[i]);
+        talk_put(io, text);
+        uint64_t from = janus_now_ns();
+        CHECK(strstr(talk_ask(talk, GET("/wait") LAST("/")), OK_SET) != NULL);
+        CHECK(janus_now_ns() - from < JANUS_SECONDS);
+        CHECK(strstr(talk_rest(talk, io), "set") != NULL);
+    }
+}
+
+TEST("a lock that a handler leaves is abandoned before the server waits for the client")
+{
+    janus_mutex_init(&mutex, "left");
+    CHECK_EQ(janus_rwlock_init(&rwlock, "left"), JANUS_OK);
+    talk_run(&(struct talk){.handler = leave_lock, .client = ask_for_locks, .seed = 7});
+    talk_run(&(struct talk){
+        .handler = leave_lock,
+        .client = ask_for_locks,
+        .options = JANUS_HTTP_OPTIONS(.handler_ns = 60 * JANUS_SECONDS, .request_budget = &pool),
+        .seed = 7});
+}
