@@ -5,7 +5,6 @@
 #include <janusrt/task.h>
 
 enum {
-    TYPE_BYTES_MAX = 256,
     HEAD_BYTES_MAX = 512, /* without the handler's fields and the type */
     GATHERED_MAX = 4096,  /* a longer body is sent from where it lies */
 };
@@ -112,7 +111,7 @@ janus_status jrt_http_answer_head(struct janus_http *http, unsigned status,
                                   struct jrt_http_text type, uint64_t length)
 {
     const struct jrt_http_server *server = http->server;
-    if (type.bytes > TYPE_BYTES_MAX || !is_value(type)) return JANUS_INVALID;
+    if (type.bytes > JRT_HTTP_TYPE_BYTES || !is_value(type)) return JANUS_INVALID;
     janus_status room = jrt_http_make_room(http, HEAD_BYTES_MAX + type.bytes + http->lines_bytes);
     if (room != JANUS_OK) return room;
     http->keep = can_keep(http);
@@ -148,8 +147,7 @@ janus_status jrt_http_do_answer(janus_http *http, unsigned status, const char *t
     }
     if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
     if (is_bodiless(status) && count > 0) return JANUS_INVALID;
-    janus_status said =
-        jrt_http_answer_head(http, status, jrt_http_of(type != NULL ? type : ""), count);
+    janus_status said = jrt_http_answer_head(http, status, jrt_http_type(type), count);
     if (said == JANUS_INVALID) return said;
     http->stage = JRT_HTTP_STAGE_OVER;
     if (said != JANUS_OK || http->bodiless || count == 0) return said;
@@ -165,8 +163,12 @@ janus_status jrt_http_do_answer(janus_http *http, unsigned status, const char *t
 
 janus_status jrt_http_do_answer_text(janus_http *http, unsigned status, const char *text)
 {
+    size_t bytes = 0;
     if (text == NULL) return JANUS_INVALID;
-    return jrt_http_do_answer(http, status, "text/plain; charset=utf-8", text, strlen(text));
+    if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
+    janus_status measured = jrt_http_measure(text, &bytes);
+    if (measured != JANUS_OK) return measured;
+    return jrt_http_do_answer(http, status, "text/plain; charset=utf-8", text, bytes);
 }
 
 /* The sentence gets its full stop here. */

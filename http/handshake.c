@@ -43,7 +43,8 @@ janus_status jrt_websocket_options(const janus_websocket_options *given,
     if (out->write_ns == 0) out->write_ns = 30 * JANUS_SECONDS;
     if (out->max_bytes > SIZE_MAX / 4) return JANUS_INVALID;
     for (size_t i = 0; out->protocols != NULL && out->protocols[i] != NULL; i++) {
-        struct jrt_http_text name = jrt_http_of(out->protocols[i]);
+        struct jrt_http_text name = jrt_http_up_to(out->protocols[i], JRT_WEBSOCKET_PROTOCOL_BYTES);
+        JANUS_IGNORE(janus_check()); /* the list may be long */
         if (!jrt_http_is_token(name) || name.bytes >= JRT_WEBSOCKET_PROTOCOL_BYTES) {
             return JANUS_INVALID;
         }
@@ -137,6 +138,7 @@ static bool offers(const struct jrt_http_head *head, const char *bytes, struct j
 static const char *choose_protocol(const struct janus_http *http, const char *const *ours)
 {
     for (size_t i = 0; ours != NULL && ours[i] != NULL; i++) {
+        JANUS_IGNORE(janus_check_n(1 + (uint32_t)http->head.bytes / JRT_HTTP_OP_BYTES));
         if (offers(&http->head, http->in + http->at, jrt_http_of(ours[i]))) return ours[i];
     }
     return "";

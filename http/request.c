@@ -6,7 +6,7 @@ janus_status jrt_http_do_field(const janus_http *http, const char *name, janus_h
 {
     if (http == NULL || name == NULL || out_value == NULL) return JANUS_INVALID;
     const char *bytes = http->in + http->at;
-    int         found = jrt_http_find(&http->head, bytes, jrt_http_of(name), 0);
+    int found = jrt_http_find(&http->head, bytes, jrt_http_up_to(name, http->head.bytes), 0);
     if (found < 0) return JANUS_NOT_FOUND;
     *out_value = jrt_http_public(jrt_http_text_of(bytes, http->head.fields[found].value));
     return JANUS_OK;
@@ -59,7 +59,8 @@ janus_status janus_http_decode(janus_http_text text, bool form, char *out, size_
 
 bool janus_http_text_equal(janus_http_text text, const char *other)
 {
-    return other != NULL && jrt_http_equal(jrt_http_private(text), jrt_http_of(other));
+    return other != NULL &&
+           jrt_http_equal(jrt_http_private(text), jrt_http_up_to(other, text.bytes));
 }
 
 janus_status janus_http_text_number(janus_http_text text, uint64_t *out)
@@ -83,7 +84,7 @@ janus_status janus_http_query(const janus_http_request *request, const char *nam
 {
     if (request == NULL || name == NULL || out_value == NULL) return JANUS_INVALID;
     const char *at = request->query.at, *end = at + request->query.bytes;
-    size_t      bytes = strlen(name);
+    size_t      bytes = strnlen(name, request->query.bytes + 1);
     while (at != NULL && at <= end) {
         const char *next = memchr(at, '&', (size_t)(end - at));
         if (next == NULL) next = end;

@@ -35,6 +35,7 @@
 
 #include "http/chunk.h"
 #include "http/head.h"
+#include "http/pay.h"
 #include "http/wire.h"
 #include "http/write.h"
 
@@ -53,6 +54,7 @@ enum {
     JRT_HTTP_SMALL_BYTES = 1024,  /* the first buffer for answers */
     JRT_HTTP_OUT_BYTES = 8192,    /* answers that leave together, short parts of streams */
     JRT_HTTP_LINES_BYTES = 4096,  /* fields that the handler sets */
+    JRT_HTTP_TYPE_BYTES = 256,    /* of the field Content-Type */
     JRT_HTTP_SPARE_BYTES = 4096,  /* of the input buffer, beyond the longest head */
     JRT_HTTP_DRAIN_BYTES = 65536, /* of an unread body; a longer one ends the connection */
     JRT_HTTP_TRAILERS_MAX = 32,   /* fields behind a chunked body */
@@ -485,6 +487,12 @@ static inline janus_status jrt_http_make_room(struct janus_http *http, size_t by
 {
     if (http->out.room - http->out.bytes >= bytes) return http->broken;
     return jrt_http_make_room_slow(http, bytes);
+}
+
+/* A type that a handler gives; NULL: none. */
+static inline struct jrt_http_text jrt_http_type(const char *type)
+{
+    return type != NULL ? jrt_http_up_to(type, JRT_HTTP_TYPE_BYTES) : JRT_HTTP_TEXT("");
 }
 
 /* answer.c. The server's own answer: a sentence. Afterwards the connection ends. The buffer has

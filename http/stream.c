@@ -40,7 +40,11 @@ janus_status jrt_http_offer_field(struct janus_http *http, const char *name, con
 static janus_status add_line(struct janus_http *http, const char *name, const char *value)
 {
     if (name == NULL || value == NULL) return JANUS_INVALID;
-    return jrt_http_add_line(http, jrt_http_of(name), jrt_http_of(value));
+    struct jrt_http_text names = jrt_http_up_to(name, JRT_HTTP_LINES_BYTES);
+    struct jrt_http_text values = jrt_http_up_to(value, JRT_HTTP_LINES_BYTES);
+    /* A cancelled task may still answer. */
+    JANUS_IGNORE(janus_check_n(1 + (uint32_t)(names.bytes + values.bytes) / JRT_HTTP_OP_BYTES));
+    return jrt_http_add_line(http, names, values);
 }
 
 janus_status jrt_http_do_set_field(janus_http *http, const char *name, const char *value)
@@ -60,7 +64,10 @@ janus_status jrt_http_do_set_trailer(janus_http *http, const char *name, const c
         return JANUS_STATE;
     }
     for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
-        if (jrt_http_same(jrt_http_of(name), jrt_http_of(refused[i]))) return JANUS_INVALID;
+        size_t bytes = strlen(refused[i]);
+        if (jrt_http_same(jrt_http_up_to(name, bytes), (struct jrt_http_text){refused[i], bytes})) {
+            return JANUS_INVALID;
+        }
     }
     return add_line(http, name, value);
 }
@@ -70,8 +77,7 @@ janus_status jrt_http_do_begin(janus_http *http, unsigned status, const char *ty
     if (http == NULL || status < 200 || status > 599) return JANUS_INVALID;
     if (http->stage != JRT_HTTP_STAGE_NONE) return JANUS_STATE;
     if ((status == 204 || status == 304) && length != 0) return JANUS_INVALID;
-    janus_status said =
-        jrt_http_answer_head(http, status, jrt_http_of(type != NULL ? type : ""), length);
+    janus_status said = jrt_http_answer_head(http, status, jrt_http_type(type), length);
     if (said != JANUS_INVALID) http->stage = JRT_HTTP_STAGE_STREAM;
     return said;
 }
@@ -115,35 +121,84 @@ janus_status jrt_http_do_flush(janus_http *http)
     return jrt_http_flush_all(http);
 }
 
-/* "name: value\n" */
-static char *put_line(char *at, const char *name, const char *value, size_t bytes)
+/* A part of an event. Its text may have several lines, which CR, LF or both end. */
+struct part {
+    const char *name; /* "data" */
+    const char *text; /* NULL: there is no such part */
+};
+
+/* Where an event is written to, and what of its text was scanned. */
+struct writer {
+    char  *at; /* NULL: it is only measured */
+    size_t room, bytes, unpaid;
+};
+
+/* Another task may change a text while its caller pays. So what has no room is only counted. */
+static void put(struct writer *to, const char *bytes, size_t count)
 {
-    size_t name_bytes = strlen(name);
-    memcpy(at, name, name_bytes);
-    memcpy(at + name_bytes, ": ", 2);
-    memcpy(at + name_bytes + 2, value, bytes);
-    at += name_bytes + 2 + bytes;
-    *at++ = '\n';
-    return at;
+    if (to->at != NULL && to->bytes <= to->room && count <= to->room - to->bytes) {
+        memcpy(to->at + to->bytes, bytes, count);
+    }
+    to->bytes += count;
 }
 
-/* The bytes of the line at `text`; *next is the line behind it, or NULL. CR, LF and both end it. */
-static size_t line_of(const char *text, const char **next)
+/* The bytes before a CR, an LF or the end, at most `max`. */
+static size_t span(const char *text, size_t max)
 {
-    size_t bytes = strcspn(text, "\r\n");
-    *next = NULL;
-    if (text[bytes] == '\r') *next = text + bytes + 1 + (text[bytes + 1] == '\n');
-    if (text[bytes] == '\n') *next = text + bytes + 1;
-    return bytes;
+    size_t      bytes = strnlen(text, max);
+    const char *lf = memchr(text, '\n', bytes);
+    if (lf != NULL) bytes = (size_t)(lf - text);
+    const char *cr = memchr(text, '\r', bytes);
+    return cr != NULL ? (size_t)(cr - text) : bytes;
 }
 
-static size_t event_bytes(const char *event, const char *id, const char *data)
+/* Puts what is left of the line at *text, and goes behind it. OK, CANCELLED. A short line costs a
+ * short look, and an op. */
+static janus_status put_rest(struct writer *to, const char **text)
 {
-    size_t bytes = 1;
-    if (event != NULL) bytes += strlen(event) + 8;
-    if (id != NULL) bytes += strlen(id) + 5;
-    while (data != NULL) bytes += line_of(data, &data) + 7;
-    return bytes;
+    size_t max = JRT_HTTP_OP_BYTES;
+    for (;;) {
+        size_t here = span(*text, max);
+        put(to, *text, here);
+        *text += here;
+        to->unpaid += max;
+        janus_status status = jrt_http_pay(&to->unpaid);
+        if (status != JANUS_OK || here < max) return status;
+        if (max < JRT_HTTP_PIECE_BYTES) max *= 2;
+    }
+}
+
+/* Puts "name: line\n" for each line. OK, CANCELLED. */
+static janus_status put_part(struct writer *to, struct part part)
+{
+    const char *at = part.text;
+    while (at != NULL) {
+        put(to, part.name, strlen(part.name));
+        put(to, ": ", 2);
+        janus_status status = put_rest(to, &at);
+        if (status != JANUS_OK) return status;
+        put(to, "\n", 1);
+        bool both = at[0] == '\r' && at[1] == '\n';
+        at = at[0] == '\0' ? NULL : at + 1 + both;
+    }
+    return JANUS_OK;
+}
+
+static janus_status put_event(struct writer *to, const struct part parts[3])
+{
+    janus_status status = JANUS_OK;
+    for (int i = 0; i < 3 && status == JANUS_OK; i++) status = put_part(to, parts[i]);
+    put(to, "\n", 1);
+    return status;
+}
+
+/* Whether a text has one line. OK, INVALID, CANCELLED. NULL will do. */
+static janus_status check_line(const char *text)
+{
+    struct writer nowhere = {NULL, 0, 0, 0};
+    janus_status  status = text != NULL ? put_rest(&nowhere, &text) : JANUS_OK;
+    if (status == JANUS_OK && text != NULL && *text != '\0') status = JANUS_INVALID;
+    return status;
 }
 
 /* Begins a stream of events, which the stop of the server cancels. */
@@ -159,41 +214,40 @@ static janus_status begin_events(struct janus_http *http)
     return JANUS_OK;
 }
 
-/* On a server without a budget for requests, an event is another request. CANCELLED: the server
- * stops, and what was written before can still leave whole. */
-static janus_status renew(struct janus_http *http)
+/* The server stops, and what was written before can still leave whole. */
+static bool is_stopped(const struct janus_http *http)
 {
-    if (http->eventful && atomic_load(&http->server->stopping)) return JANUS_CANCELLED;
-    if (atomic_load(&http->task) == janus_task_current_id()) http->given = janus_budget_zero();
-    return JANUS_OK;
+    return http->eventful && atomic_load(&http->server->stopping);
+}
+
+/* On a server without a budget for requests, an event that was sent is another request. */
+static void renew(struct janus_http *http)
+{
+    bool own = atomic_load(&http->task) == janus_task_current_id();
+    if (own && !http->bodiless) http->given = janus_budget_zero();
 }
 
 janus_status jrt_http_do_event(janus_http *http, const char *event, const char *id,
                                const char *data)
 {
+    const struct part parts[3] = {{"event", event}, {"id", id}, {"data", data}};
+    struct writer     whole = {NULL, 0, 0, 0};
     if (http == NULL || data == NULL) return JANUS_INVALID;
-    if ((event != NULL && event[strcspn(event, "\r\n")] != '\0') ||
-        (id != NULL && id[strcspn(id, "\r\n")] != '\0')) {
-        return JANUS_INVALID;
-    }
-    janus_status status = renew(http);
+    janus_status status = check_line(event);
+    if (status == JANUS_OK) status = check_line(id);
+    if (status == JANUS_OK && is_stopped(http)) status = JANUS_CANCELLED;
     if (status == JANUS_OK && http->stage == JRT_HTTP_STAGE_NONE) status = begin_events(http);
+    if (status == JANUS_OK) status = put_event(&whole, parts);
     if (status != JANUS_OK) return status;
-    size_t bytes = event_bytes(event, id, data);
-    char  *text = NULL;
-    status = jrt_http_alloc(bytes, (void **)&text);
+    status = jrt_http_alloc(whole.bytes, (void **)&whole.at);
     if (status != JANUS_OK) return status;
-    char *at = text;
-    if (event != NULL) at = put_line(at, "event", event, strlen(event));
-    if (id != NULL) at = put_line(at, "id", id, strlen(id));
-    while (data != NULL) {
-        const char *line = data;
-        size_t      line_bytes = line_of(line, &data);
-        at = put_line(at, "data", line, line_bytes);
-    }
-    *at++ = '\n';
-    status = jrt_http_do_write(http, text, (size_t)(at - text));
+    whole.room = whole.bytes;
+    whole.bytes = 0;
+    status = put_event(&whole, parts);
+    if (status == JANUS_OK && whole.bytes != whole.room) status = JANUS_INVALID;
+    if (status == JANUS_OK) status = jrt_http_do_write(http, whole.at, whole.bytes);
     if (status == JANUS_OK) status = jrt_http_do_flush(http);
-    janus_free(text);
+    janus_free(whole.at);
+    if (status == JANUS_OK) renew(http);
     return status;
 }

@@ -148,25 +148,36 @@ static janus_status send_close(janus_websocket *socket, unsigned code, const cha
     return send_frame(socket, JRT_HTTP_FRAME_CLOSE, payload, none ? 0 : bytes + 2);
 }
 
+/* Whether a text is UTF-8. OK, INVALID, CANCELLED. */
+static janus_status check_text(const char *bytes, size_t count)
+{
+    struct jrt_http_utf8 utf8 = {0, 0, 0};
+    for (size_t done = 0; done < count;) {
+        size_t here = count - done < JRT_HTTP_PIECE_BYTES ? count - done : JRT_HTTP_PIECE_BYTES;
+        if (!jrt_http_utf8_check(&utf8, bytes + done, here)) return JANUS_INVALID;
+        done += here;
+        janus_status status = jrt_http_pay(&here);
+        if (status != JANUS_OK) return status;
+    }
+    return utf8.left == 0 ? JANUS_OK : JANUS_INVALID;
+}
+
 janus_status janus_websocket_send(janus_websocket *socket, janus_websocket_kind kind,
                                   const void *bytes, size_t count)
 {
-    struct jrt_http_utf8 utf8 = {0, 0, 0};
     if (socket == NULL || (bytes == NULL && count > 0)) return JANUS_INVALID;
     if (kind != JANUS_WEBSOCKET_KIND_TEXT && kind != JANUS_WEBSOCKET_KIND_BINARY) {
         return JANUS_INVALID;
     }
-    if (kind == JANUS_WEBSOCKET_KIND_TEXT &&
-        (!jrt_http_utf8_check(&utf8, bytes, count) || utf8.left > 0)) {
-        return JANUS_INVALID;
-    }
+    janus_status status = kind == JANUS_WEBSOCKET_KIND_TEXT ? check_text(bytes, count) : JANUS_OK;
+    if (status != JANUS_OK) return status;
     return send_frame(socket, (enum jrt_http_frame_kind)kind, bytes, count);
 }
 
 janus_status janus_websocket_close(janus_websocket *socket, unsigned code, const char *reason)
 {
     struct jrt_http_utf8 utf8 = {0, 0, 0};
-    size_t               bytes = reason != NULL ? strlen(reason) : 0;
+    size_t               bytes = reason != NULL ? strnlen(reason, JRT_HTTP_CONTROL_BYTES) : 0;
     if (socket == NULL || !jrt_http_is_close_code(code)) return JANUS_INVALID;
     if (bytes > JRT_HTTP_CONTROL_BYTES - 2) return JANUS_INVALID;
     if (!jrt_http_utf8_check(&utf8, reason, bytes) || utf8.left > 0) return JANUS_INVALID;

@@ -401,3 +401,80 @@ TEST("a lock that a handler leaves is abandoned before the server waits for the 
         .options = JANUS_HTTP_OPTIONS(.handler_ns = 60 * JANUS_SECONDS, .request_budget = &pool),
         .seed = 7});
 }
+
+/* Long texts. */
+
+enum { LONG_BYTES = 1 << 20 };
+
+/* What a call costs the task. */
+#define COST(call)                                                                                 \
+    ({                                                                                             \
+        uint64_t before_ = janus_budget_get_current().ops;                                         \
+        call;                                                                                      \
+        before_ - janus_budget_get_current().ops;                                                  \
+    })
+
+static int64_t talk_at_length(janus_http *http, const janus_http_request *request)
+{
+    janus_websocket *socket = NULL;
+    char            *text = janus_alloc(LONG_BYTES);
+    const uint64_t   least = LONG_BYTES / 64;
+    CHECK(text != NULL);
+    memset(text, 'a', LONG_BYTES);
+    text[LONG_BYTES - 2] = '\n';
+    text[LONG_BYTES - 1] = '\0';
+    (void)request;
+    CHECK(COST(CHECK_EQ(janus_http_event(http, text, NULL, "x"), JANUS_INVALID)) >= least);
+    CHECK(COST(CHECK_EQ(janus_http_event(http, NULL, text, "x"), JANUS_INVALID)) >= least);
+    CHECK(COST(CHECK_EQ(janus_http_set_field(http, "A", text), JANUS_FULL)) >= 4096 / 64);
+    CHECK(COST(CHECK_EQ(janus_http_set_field(http, text, "a"), JANUS_FULL)) >= 4096 / 64);
+    CHECK_EQ(janus_http_answer(http, 200, text, "", 0), JANUS_INVALID);
+    CHECK_EQ(janus_websocket_accept(http, NULL, &socket), JANUS_OK);
+    text[LONG_BYTES - 1] = '\xff';
+    CHECK(COST(CHECK_EQ(janus_websocket_send(socket, JANUS_WEBSOCKET_KIND_TEXT, text, LONG_BYTES),
+                        JANUS_INVALID)) >= least - 64);
+    CHECK_EQ(janus_websocket_close(socket, 1000, text), JANUS_INVALID);
+    janus_websocket_destroy(socket);
+    return 0;
+}
+
+static void ask_at_length(struct talk *talk)
+{
+    janus_io io = talk_open(talk);
+    talk_put(io, UPGRADE);
+    CHECK(strncmp(talk_rest(talk, io), "HTTP/1.1 101 ", 13) == 0);
+}
+
+TEST("calls that scan a long text pay for it")
+{
+    static const janus_budget large = {
+        .ops = 10000000, .memory = 4 << 20, .spawn_count = 1, .syscalls = 1000};
+    talk_run(&(struct talk){.handler = talk_at_length,
+                            .client = ask_at_length,
+                            .max_budget = &large,
+                            .options = JANUS_HTTP_OPTIONS(.request_budget = &large)});
+}
+
+static int64_t tell_lines(janus_http *http, const janus_http_request *request)
+{
+    static char long_line[10000];
+    (void)request;
+    memset(long_line, 'l', sizeof long_line - 1);
+    CHECK_EQ(janus_http_event(http, "e", "i", "one\ntwo\r\nthree\rfour\n"), JANUS_OK);
+    CHECK_EQ(janus_http_event(http, NULL, NULL, ""), JANUS_OK);
+    return janus_http_event(http, NULL, NULL, long_line);
+}
+
+static void ask_for_lines(struct talk *talk)
+{
+    const char *text = talk_ask(talk, LAST("/"));
+    CHECK(strstr(text, "\r\n\r\nevent: e\nid: i\ndata: one\ndata: two\ndata: three\ndata: four\n"
+                       "data: \n\ndata: \n\ndata: lll") != NULL);
+    const char *line = strstr(text, "data: lll");
+    CHECK_EQ(strlen(line), 6 + 9999 + 2);
+}
+
+TEST("an event has a line for each line of its data, however long they are")
+{
+    talk_run(&(struct talk){.handler = tell_lines, .client = ask_for_lines});
+}
