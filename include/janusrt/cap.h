@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Capabilities: rights that a task holds. To start a task, ask for budget, open a channel or choose
- * an executor, the holder presents a handle. So it does for a socket, a file or a child process. A
- * table in the library knows the holder of each handle and what it allows.
+ * an executor, the holder presents a handle. So it does for a socket, a file, a child process or
+ * the name of an actor. A table in the library knows the holder of each handle and what it allows.
  *
  *     janus_cap_table *table;
  *     janus_authority *root;
@@ -68,7 +68,8 @@ typedef struct janus_authority janus_authority;
     X(EXECUTOR, 4, "executor")                                                                     \
     X(NET, 5, "net")                                                                               \
     X(FILE, 6, "file")                                                                             \
-    X(PROCESS, 7, "process")
+    X(PROCESS, 7, "process")                                                                       \
+    X(NAME, 8, "name")
 
 typedef enum janus_cap_kind {
     JANUS_CAP_KIND_NONE = 0, /* in a grant that derives: the original's */
@@ -77,8 +78,8 @@ typedef enum janus_cap_kind {
 #undef JANUS_CAP_KIND_ENUM
 } janus_cap_kind;
 
-/* Size of an array that kinds index. */
-#define JANUS_CAP_KINDS 8
+/* Size of an array that kinds index. It has room for kinds to come. */
+#define JANUS_CAP_KINDS 16
 
 /* The permission tokens: name, bit, kind, text. */
 #define JANUS_RIGHT_MAP(X)                                                                         \
@@ -105,7 +106,9 @@ typedef enum janus_cap_kind {
     X(FILE_REMOVE, 20, FILE, "file.remove")                                                        \
     X(PROCESS_SPAWN, 21, PROCESS, "process.spawn")                                                 \
     X(PROCESS_SIGNAL, 22, PROCESS, "process.signal")                                               \
-    X(FILE_BELOW, 23, FILE, "file.below")
+    X(FILE_BELOW, 23, FILE, "file.below")                                                          \
+    X(NAME_REGISTER, 24, NAME, "name.register")                                                    \
+    X(NAME_FIND, 25, NAME, "name.find")
 
 enum janus_right {
 #define JANUS_RIGHT_ENUM(name, bit, kind, text) JANUS_RIGHT_##name = 1 << (bit),
@@ -185,6 +188,19 @@ typedef struct janus_process_limits {
     uint64_t max_processes; /* alive at once */
 } janus_process_limits;
 
+/*
+ * A holder may register and find the names that begin with `prefix`. A derived capability has a
+ * prefix that begins with the original's. Upper and lower case differ, and no byte is special: with
+ * "web", a holder also reaches "website". End a prefix with a separator: "web.".
+ *
+ * Unlike limits of zeros of other kinds, an empty prefix allows every name. To shut children out of
+ * names where a profile gives them, bind a capability with name.find and a prefix that no name has.
+ */
+typedef struct janus_name_limits {
+    char prefix[64]; /* at most 63 bytes and a zero; bytes behind the zero do not count. "": every
+                        name */
+} janus_name_limits;
+
 /* The member of the capability's kind counts. */
 typedef union janus_cap_limits {
     janus_spawn_limits    spawn;
@@ -194,7 +210,8 @@ typedef union janus_cap_limits {
     janus_net_limits      net;
     janus_file_limits     file;
     janus_process_limits  process;
-    uint64_t              words[6];
+    janus_name_limits     name;
+    uint64_t              words[8];
 } janus_cap_limits;
 
 /* In delegation_depth: without limit. */
@@ -239,7 +256,7 @@ typedef struct janus_cap_info {
 typedef struct janus_cap_table_info {
     size_t   struct_bytes; /* sizeof this struct; JANUS_CAP_TABLE_INFO sets it */
     uint64_t live;         /* capabilities that are neither revoked nor released */
-    uint64_t slots;        /* places ever used, 128 bytes each */
+    uint64_t slots;        /* places ever used, 192 bytes each */
     uint64_t retired;      /* of these, never to be used again: their generations ran out */
     uint64_t minted, attenuated, delegated, revoked, released;
     /* Refusals, by what was wrong. */
@@ -264,6 +281,7 @@ typedef struct janus_cap_defaults {
     janus_file_limits     file;
     janus_process_limits  process;
     janus_backend         backend; /* the backend in use */
+    janus_name_limits     name;
 } janus_cap_defaults;
 
 JANUS_BEGIN_DECLS
@@ -275,7 +293,7 @@ JANUS_BEGIN_DECLS
  * Yields:  only if the turn is over.
  * Owns:    *out_table and *out_authority are the library's until janus_cap_table_destroy. Code that
  *          has the authority can make any capability: keep it safe.
- * Cost:    256 bytes of address space for each of max_caps, committed as they are used.
+ * Cost:    384 bytes of address space for each of max_caps, committed as they are used.
  * Errors:  INVALID      a field is out of range, an argument is NULL
  *          NO_MEMORY    memory was refused
  *          UNAVAILABLE  the system gives no random numbers
@@ -307,7 +325,8 @@ JANUS_API janus_status janus_cap_table_destroy(janus_cap_table *table, janus_aut
  * Errors:  NO_AUTHORITY  `authority` is not the table's
  *          INVALID       a kind, right or backend does not exist, there are no rights or no limits,
  *                        `holder` is 0, or an argument is NULL. A prefix has more than 128 bits, or
- *                        bits behind its end; port_first is above port_last
+ *                        bits behind its end; port_first is above port_last. A prefix of names has
+ *                        64 bytes and no zero
  *          PROFILE       the profile forbids it. CORE allows an executor alone, and an executor may
  *                        have only the profile's backends
  *          FULL          the table holds max_caps
@@ -322,7 +341,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_mint_in(janus_cap_table       *
 
 /*
  * Derives a capability for the same holder. Rights and backends must be a subset. Each limit and
- * delegation_depth must be less or equal. Addresses and ports must lie inside the original's.
+ * delegation_depth must be less or equal. Addresses and ports must lie inside the original's. A
+ * prefix of names must begin with the original's.
  *
  * Context: any thread.
  * Yields:  only if the turn is over.
@@ -365,7 +385,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_cap_delegate_in(janus_cap_table *ta
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    2 to 3 ns, without a lock or a write to shared memory; recording takes more.
- * Errors:  NO_SPAWN_CAP … NO_PROCESS_CAP  `cap` names none
+ * Errors:  NO_SPAWN_CAP … NO_NAME_CAP  `cap` names none
  *          CAP_FORGED   the library never gave out this handle
  *          CAP_STALE    it was released, or its place is used again
  *          CAP_FOREIGN  it is another holder's

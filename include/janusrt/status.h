@@ -42,6 +42,14 @@
     X(BROKEN,    -23, "nobody reads at the other end any more")                                    \
     X(SYSTEM,    -24, "the system reported an error; janus_explain names it")                      \
     X(HANDLE_LIMIT,-25, "as many handles live as the limit allows")                                \
+    X(GONE,      -26, "the actor ended before it answered")                                        \
+    X(RESTARTED, -27, "the actor failed before it answered, and is started again")                 \
+    X(NO_REPLY,  -28, "the actor handled the message and gives no answer")                         \
+    X(STARTING,  -29, "it is just being started")                                                  \
+    X(STUCK,     -30, "it was told to end and does not")                                           \
+    X(TOO_OFTEN, -31, "it failed more often than its supervisor allows")                           \
+    X(IGNORED,   -32, "it found nothing to do and was not started")                                \
+    X(NO_NAME_CAP,    -36, "no capability for names is held here")                                 \
     X(NO_NET_CAP,     -37, "no capability for the network is held here")                           \
     X(NO_FILE_CAP,    -38, "no capability for files is held here")                                 \
     X(NO_PROCESS_CAP, -39, "no capability for processes is held here")                             \

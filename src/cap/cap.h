@@ -181,7 +181,7 @@ void jrt_cap_count(janus_cap_table *table, enum jrt_cap_refusal refusal);
 janus_status jrt_cap_deny(janus_cap_table *table, const struct jrt_cap_actor *actor, janus_cap cap,
                           janus_cap_kind kind, uint32_t wanted, janus_status status);
 
-/* What a denied handle was to be: the address without its port, or the path, for the log. */
+/* What was denied, for the log: the address without its port, the path, or the name. */
 struct jrt_cap_target {
     char     name[JRT_AUDIT_NAME_BYTES + 1];
     uint16_t port;
@@ -193,7 +193,7 @@ janus_status jrt_cap_deny_at(janus_cap_table *table, const struct jrt_cap_actor 
                              janus_cap cap, janus_cap_kind kind, uint32_t wanted,
                              janus_status status, const struct jrt_cap_target *target);
 
-/* NO_SPAWN_CAP … NO_PROCESS_CAP: no capability of the kind is held. */
+/* NO_SPAWN_CAP … NO_NAME_CAP: no capability of the kind is held. */
 janus_status jrt_cap_none(janus_cap_kind kind);
 
 /* The writer for the actor's events; NULL: there is no log. */
@@ -213,5 +213,8 @@ bool jrt_cap_limits_sane(janus_cap_kind kind, const janus_cap_limits *limits);
 /* Whether `narrow` allows nothing that `wide` forbids. */
 bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
                            const janus_cap_limits *wide);
+
+/* Whether the name begins with the prefix. */
+bool jrt_name_limits_allow(const janus_name_limits *limits, const char *name);
 
 #endif

@@ -24,6 +24,7 @@ janus_status jrt_cap_none(janus_cap_kind kind)
     case JANUS_CAP_KIND_NET: return JANUS_NO_NET_CAP;
     case JANUS_CAP_KIND_FILE: return JANUS_NO_FILE_CAP;
     case JANUS_CAP_KIND_PROCESS: return JANUS_NO_PROCESS_CAP;
+    case JANUS_CAP_KIND_NAME: return JANUS_NO_NAME_CAP;
     case JANUS_CAP_KIND_NONE: break;
     }
     return JANUS_CAP_FORGED;

@@ -40,10 +40,16 @@ static janus_status grant_copy(const janus_cap_grant *given, janus_cap_grant *gr
     return grant->rights == 0 ? JANUS_INVALID : JANUS_OK;
 }
 
-/* Keeps the words that this kind uses, and zeroes the others. */
+/* Keeps the words that this kind uses, and zeroes the others. Of a prefix it keeps no byte behind
+ * the zero. */
 static janus_cap_limits limits_of_kind(janus_cap_kind kind, const janus_cap_limits *given)
 {
     janus_cap_limits limits = {.words = {0}};
+    if (kind == JANUS_CAP_KIND_NAME) {
+        memcpy(limits.name.prefix, given->name.prefix,
+               strnlen(given->name.prefix, sizeof limits.name.prefix));
+        return limits;
+    }
     memcpy(limits.words, given->words, jrt_cap_kind_words(kind) * sizeof(uint64_t));
     return limits;
 }
@@ -187,8 +193,8 @@ static janus_status narrow(janus_cap_table *table, const struct jrt_cap_entry *e
 {
     uint32_t         most = entry->delegation_depth;
     uint64_t         scope = jrt_load_relaxed(&entry->scope); /* relaxed: under the lock. */
-    janus_cap_limits limits;
-    for (int i = 0; i < JRT_CAP_WORDS; i++) {
+    janus_cap_limits limits = {.words = {0}};
+    for (int i = 0; i < jrt_cap_scope_words(scope); i++) {
         limits.words[i] = jrt_load_relaxed(&entry->words[i]); /* relaxed: under the lock. */
     }
     ticket->kind = (janus_cap_kind)(scope >> 32);
@@ -197,9 +203,8 @@ static janus_status narrow(janus_cap_table *table, const struct jrt_cap_entry *e
     ticket->delegation_depth = grant->delegation_depth;
     ticket->depth = entry->depth + 1;
     if (grant->kind != JANUS_CAP_KIND_NONE && grant->kind != ticket->kind) return JANUS_INVALID;
-    if (ticket->kind == JANUS_CAP_KIND_NET && !jrt_cap_limits_sane(ticket->kind, &ticket->limits)) {
-        return JANUS_INVALID;
-    }
+    bool has_form = ticket->kind == JANUS_CAP_KIND_NET || ticket->kind == JANUS_CAP_KIND_NAME;
+    if (has_form && !jrt_cap_limits_sane(ticket->kind, &ticket->limits)) return JANUS_INVALID;
     if (ticket->what == JRT_AUDIT_DELEGATION) {
         if (most == 0) {
             jrt_cap_count(table, JRT_CAP_REFUSED_DELEGATION);

@@ -30,6 +30,7 @@
 #ifndef JRT_CAP_ENTRY_H
 #define JRT_CAP_ENTRY_H
 
+#include "base/assert.h"
 #include "base/atomic.h"
 
 #include <janusrt/cap.h>
@@ -44,16 +45,20 @@ struct jrt_cap_quota; /* cap.h */
 
 enum { JRT_CAP_WORDS = sizeof(janus_cap_limits) / sizeof(uint64_t) };
 
+/* The limits of all kinds but NAME fit in this many words. The others are used by NAME alone. */
+enum { JRT_CAP_WORDS_MOST = 6 };
+
 struct jrt_cap_entry {
     /* Checks read these. */
-    _Atomic(uint64_t) nonce;
+    _Alignas(64) _Atomic(uint64_t) nonce;
     _Atomic(uint64_t) state;
     _Atomic(uint64_t) scope; /* kind << 32 | rights */
     _Atomic(uint64_t) holder;
     _Atomic(uint64_t) words[JRT_CAP_WORDS]; /* the limits */
 
-    /* Guarded by the table's lock. Links hold number + 1; 0: none. */
-    uint32_t              parent;     /* what it was derived from */
+    /* Guarded by the table's lock, in a cache line of their own: checks must not wait for writers.
+     * Links hold number + 1; 0: none. */
+    _Alignas(64) uint32_t parent;     /* what it was derived from */
     uint32_t              child;      /* the last one derived from it */
     uint32_t              next, prev; /* siblings; next also links the queue of free places */
     uint32_t              delegation_depth;
@@ -63,7 +68,7 @@ struct jrt_cap_entry {
     uint32_t              quota_next; /* in the quota's list */
     uint32_t              quota_prev;
 };
-_Static_assert(sizeof(struct jrt_cap_entry) == 128, "two cache lines");
+_Static_assert(sizeof(struct jrt_cap_entry) == 192, "three cache lines");
 
 /* What a check read. */
 struct jrt_cap_view {
@@ -80,7 +85,14 @@ static inline uint64_t jrt_cap_scope(janus_cap_kind kind, uint32_t rights)
     return (uint64_t)kind << 32 | rights;
 }
 
-/* Reads by [entry-read], without and with the limits. The state is as in [entry-state]. */
+/* How many words a capability with this scope uses. */
+static inline int jrt_cap_scope_words(uint64_t scope)
+{
+    return jrt_unlikely(scope >> 32 == JANUS_CAP_KIND_NAME) ? JRT_CAP_WORDS : JRT_CAP_WORDS_MOST;
+}
+
+/* Reads by [entry-read], without and with the limits. The state is as in [entry-state]. Of limits,
+ * only the words that the scope uses are set. */
 static inline struct jrt_cap_view jrt_cap_entry_read(const struct jrt_cap_entry *entry,
                                                      janus_cap_limits           *out_limits)
 {
@@ -90,7 +102,10 @@ static inline struct jrt_cap_view jrt_cap_entry_read(const struct jrt_cap_entry 
     view.holder = jrt_load_acquire(&entry->holder); /* acquire: before the state. */
     if (out_limits != NULL) {
 #pragma GCC unroll 6
-        for (int i = 0; i < JRT_CAP_WORDS; i++) {
+        for (int i = 0; i < JRT_CAP_WORDS_MOST; i++) {
+            out_limits->words[i] = jrt_load_acquire(&entry->words[i]); /* acquire: before state. */
+        }
+        for (int i = JRT_CAP_WORDS_MOST; i < jrt_cap_scope_words(view.scope); i++) {
             out_limits->words[i] = jrt_load_acquire(&entry->words[i]); /* acquire: before state. */
         }
     }
@@ -117,7 +132,9 @@ static inline void jrt_cap_entry_publish(struct jrt_cap_entry *entry, uint32_t g
                                          const janus_cap_limits *limits)
 {
     /* release, all: after the end of the place's former capability, [entry-read]. */
-    for (int i = 0; i < JRT_CAP_WORDS; i++) jrt_store_release(&entry->words[i], limits->words[i]);
+    for (int i = 0; i < jrt_cap_scope_words(scope); i++) {
+        jrt_store_release(&entry->words[i], limits->words[i]); /* release: [entry-read]. */
+    }
     jrt_store_release(&entry->scope, scope);   /* release: [entry-read]. */
     jrt_store_release(&entry->holder, holder); /* release: [entry-read]. */
     /* release [entry-publish]: a thread that reads the nonce reads nothing older. */

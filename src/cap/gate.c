@@ -126,3 +126,20 @@ janus_status jrt_cap_gate_handle(janus_cap_table *table, janus_cap cap,
     if (jrt_unlikely(status != JANUS_OK) && use != NULL) jrt_cap_give_handle(use, kind);
     return status;
 }
+
+janus_status jrt_cap_gate_name(janus_cap_table *table, janus_cap cap,
+                               const struct jrt_cap_actor *actor, uint32_t right, const char *name,
+                               janus_cap_limits *out)
+{
+    const janus_cap_kind kind = JANUS_CAP_KIND_NAME;
+    janus_status         status = jrt_cap_check_limits(table, cap, kind, right, actor->holder, out);
+    if (status == JANUS_OK && !jrt_name_limits_allow(&out->name, name)) {
+        jrt_cap_count(table, JRT_CAP_REFUSED_LIMIT);
+        status = JANUS_CAP_LIMIT;
+    }
+    if (jrt_likely(status == JANUS_OK)) return jrt_cap_used(table, cap, kind, right, actor);
+    const struct jrt_cap_wish wish = {.kind = kind, .right = right, .name = name};
+    struct jrt_cap_target     target;
+    jrt_cap_wish_target(&wish, &target);
+    return jrt_cap_deny_at(table, actor, cap, kind, right, status, &target);
+}

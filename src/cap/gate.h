@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The gates: the checks of capabilities before a task starts, a channel is made, budget is given or
- * a backend is chosen. Each gate checks, takes what is counted, and records the use or the denial.
- * On an error nothing was taken.
+ * a backend is chosen. Names have a gate, too. Each gate checks, takes what is counted, and records
+ * the use or the denial. On an error nothing was taken.
  */
 #ifndef JRT_CAP_GATE_H
 #define JRT_CAP_GATE_H
@@ -39,7 +39,7 @@ janus_status jrt_cap_gate_backend(janus_cap_table *table, janus_cap cap,
 
 /* A handle that somebody wants to make. */
 struct jrt_cap_wish {
-    janus_cap_kind       kind;    /* NET, FILE or PROCESS */
+    janus_cap_kind       kind;    /* NET, FILE, PROCESS; NAME for the log */
     uint32_t             right;   /* 0: none, it comes from another handle */
     const janus_address *address; /* NET; NULL: none is asked for */
     const char          *name;    /* a path, a program, a host, for the log; NULL: none */
@@ -54,6 +54,12 @@ janus_status jrt_cap_gate_handle(janus_cap_table *table, janus_cap cap,
 
 /* What the audit log says about the wish. */
 void jrt_cap_wish_target(const struct jrt_cap_wish *wish, struct jrt_cap_target *out);
+
+/* Allows registering or finding a name. `right` is one of the NAME rights. Returns as
+ * janus_cap_check_in. CAP_LIMIT: the name is outside; *out holds the limits. */
+janus_status jrt_cap_gate_name(janus_cap_table *table, janus_cap cap,
+                               const struct jrt_cap_actor *actor, uint32_t right, const char *name,
+                               janus_cap_limits *out);
 
 /* How many handles these limits allow. */
 uint64_t jrt_cap_handles_max(janus_cap_kind kind, const janus_cap_limits *limits);

@@ -3,6 +3,8 @@
 #include "cap/cap.h"
 #include "cap/net.h"
 
+#include <string.h>
+
 unsigned jrt_cap_kind_words(janus_cap_kind kind)
 {
     switch (kind) {
@@ -13,20 +15,35 @@ unsigned jrt_cap_kind_words(janus_cap_kind kind)
     case JANUS_CAP_KIND_NET: return sizeof(janus_net_limits) / sizeof(uint64_t);
     case JANUS_CAP_KIND_FILE: return sizeof(janus_file_limits) / sizeof(uint64_t);
     case JANUS_CAP_KIND_PROCESS: return sizeof(janus_process_limits) / sizeof(uint64_t);
+    case JANUS_CAP_KIND_NAME: return sizeof(janus_name_limits) / sizeof(uint64_t);
     case JANUS_CAP_KIND_NONE: break;
     }
     return 0;
 }
 
 _Static_assert(sizeof(janus_net_limits) % sizeof(uint64_t) == 0 &&
-                   sizeof(janus_net_limits) <= sizeof((janus_cap_limits){0}.words),
-               "whole words");
+                   sizeof(janus_net_limits) <= JRT_CAP_WORDS_MOST * sizeof(uint64_t) &&
+                   sizeof(janus_spawn_limits) <= JRT_CAP_WORDS_MOST * sizeof(uint64_t) &&
+                   sizeof(janus_name_limits) == sizeof((janus_cap_limits){0}.words),
+               "whole words, and few but for names");
+
+/* Whether the prefix ends. */
+static bool name_limits_sane(const janus_name_limits *limits)
+{
+    return memchr(limits->prefix, '\0', sizeof limits->prefix) != NULL;
+}
+
+bool jrt_name_limits_allow(const janus_name_limits *limits, const char *name)
+{
+    return strncmp(name, limits->prefix, strlen(limits->prefix)) == 0;
+}
 
 bool jrt_cap_limits_sane(janus_cap_kind kind, const janus_cap_limits *limits)
 {
     if (kind == JANUS_CAP_KIND_EXECUTOR) {
         return limits->executor.allowed_backends < JANUS_BACKEND_SET(JANUS_BACKEND_COUNT);
     }
+    if (kind == JANUS_CAP_KIND_NAME) return name_limits_sane(&limits->name);
     return kind != JANUS_CAP_KIND_NET || jrt_net_limits_sane(&limits->net);
 }
 
@@ -37,6 +54,7 @@ bool jrt_cap_limits_within(janus_cap_kind kind, const janus_cap_limits *narrow,
         return (narrow->executor.allowed_backends & ~wide->executor.allowed_backends) == 0;
     }
     if (kind == JANUS_CAP_KIND_NET) return jrt_net_limits_within(&narrow->net, &wide->net);
+    if (kind == JANUS_CAP_KIND_NAME) return jrt_name_limits_allow(&wide->name, narrow->name.prefix);
     for (unsigned i = 0; i < jrt_cap_kind_words(kind); i++) {
         if (narrow->words[i] > wide->words[i]) return false;
     }
@@ -79,12 +97,12 @@ janus_status janus_budget_limits_clamp(const janus_budget        *requested,
 #define MIB (UINT64_C(1024) * 1024)
 
 enum {
-    ALL_KINDS = (1 << JANUS_CAP_KINDS) - (1 << JANUS_CAP_KIND_SPAWN),
+    ALL_KINDS = (1 << (JANUS_CAP_KIND_NAME + 1)) - (1 << JANUS_CAP_KIND_SPAWN),
     HANDLES = 65536, /* sockets, and as many files */
     PROCESSES = 1024,
 };
 
-/* Everything, as often as it is likely to be meant. */
+/* Everything, as often as it is likely to be meant. Zeros of .name are every name. */
 #define WHOLE_WORLD                                                                                \
     .net = {.max_handles = HANDLES, .unix_sockets = 1, .port_last = UINT16_MAX},                   \
     .file = {.max_handles = HANDLES, .max_written = UINT64_MAX},                                   \

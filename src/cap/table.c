@@ -20,7 +20,7 @@
  *   all places wear evenly.
  *
  * [cap-wrap]  a place that has used its last generation is never used again. It takes four billion
- *   capabilities to lose 128 bytes, and no generation ever comes twice.
+ *   capabilities to lose 192 bytes, and no generation ever comes twice.
  *
  * [cap-nonce]  nonces come from the system, 32 at a time, and the table wipes each when it gives it
  *   out. A handle with a matching generation still needs the nonce: one guess in 2^64. No nonce is

@@ -17,7 +17,12 @@
 #include <stdint.h>
 
 /* The kinds that count handles: net, file, process. */
-enum { JRT_CAP_HANDLES = JANUS_CAP_KINDS - JANUS_CAP_KIND_NET };
+enum { JRT_CAP_HANDLES = JANUS_CAP_KIND_PROCESS + 1 - JANUS_CAP_KIND_NET };
+
+static inline bool jrt_cap_counts_handles(janus_cap_kind kind)
+{
+    return kind >= JANUS_CAP_KIND_NET && kind <= JANUS_CAP_KIND_PROCESS;
+}
 
 static inline unsigned jrt_cap_handle_index(janus_cap_kind kind)
 {

@@ -153,7 +153,7 @@ static janus_status bind(struct jrt_terms *terms, janus_scheduler *scheduler, ja
     terms->implicit &= ~(1u << kind);
     terms->bound |= 1u << kind;
     if (kind == JANUS_CAP_KIND_SPAWN) terms->task_budget = limits.spawn.task_budget;
-    if (kind >= JANUS_CAP_KIND_NET) {
+    if (jrt_cap_counts_handles(kind)) {
         terms->handles_max[jrt_cap_handle_index(kind)] = jrt_cap_handles_max(kind, &limits);
     }
     if (kind == JANUS_CAP_KIND_FILE) terms->written_max = limits.file.max_written;

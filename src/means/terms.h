@@ -16,7 +16,7 @@
 struct jrt_admission;
 struct jrt_purse;
 
-enum { JRT_KINDS = JANUS_CAP_KINDS };
+enum { JRT_KINDS = JANUS_CAP_KIND_NAME + 1 };
 
 /* A capability, and the holder that bound it to the terms. The library checks it for that
  * holder. */

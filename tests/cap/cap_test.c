@@ -138,6 +138,7 @@ TEST("every right can be taken away, and then it alone is refused")
     }
     CHECK_STR(janus_right_name(3), "?");
     CHECK_STR(janus_cap_kind_name(JANUS_CAP_KIND_CHANNEL), "channel");
+    CHECK_STR(janus_cap_kind_name(JANUS_CAP_KIND_NAME), "name");
     CHECK_STR(janus_cap_kind_name(9), "?");
     realm_close(&realm);
 }
@@ -158,7 +159,8 @@ TEST("without a capability the status names the missing kind")
     CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_FILE, 0, 0), JANUS_NO_FILE_CAP);
     CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_PROCESS, 0, 0),
              JANUS_NO_PROCESS_CAP);
-    CHECK_EQ(stats_of(&realm).refused_none, 7);
+    CHECK_EQ(janus_cap_check_in(realm.table, none, JANUS_CAP_KIND_NAME, 0, 0), JANUS_NO_NAME_CAP);
+    CHECK_EQ(stats_of(&realm).refused_none, 8);
     realm_close(&realm);
 }
 

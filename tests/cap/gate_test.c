@@ -108,6 +108,34 @@ TEST("a backend outside the set is refused, and a backend that does not exist is
     realm_close(&realm);
 }
 
+TEST("the name gate allows names that begin with the prefix, and needs the right that is used")
+{
+    struct realm           realm = realm_open(0);
+    const janus_cap_limits limits = {.name = {"web."}};
+    janus_cap              cap = mint(&realm, ALICE, JANUS_CAP_KIND_NAME, &limits, 0);
+    janus_cap              part = without(&realm, cap, ALICE, JANUS_RIGHT_NAME_REGISTER);
+    struct jrt_cap_actor   bob = {.holder = BOB};
+    janus_cap_limits       out;
+#define GATE(cap, actor, right, name)                                                              \
+    jrt_cap_gate_name(realm.table, cap, actor, JANUS_RIGHT_NAME_##right, name, &out)
+    CHECK_EQ(GATE(cap, &alice, REGISTER, "web.log"), JANUS_OK);
+    CHECK_EQ(GATE(cap, &alice, FIND, "web."), JANUS_OK);
+    CHECK_EQ(GATE(cap, &alice, REGISTER, "web"), JANUS_CAP_LIMIT);
+    CHECK_STR(out.name.prefix, "web.");
+    CHECK_EQ(GATE(cap, &alice, FIND, "db"), JANUS_CAP_LIMIT);
+    CHECK_EQ(GATE(cap, &alice, FIND, "Web.log"), JANUS_CAP_LIMIT);
+    CHECK_EQ(stats_of(&realm).refused_limit, 3);
+    CHECK_EQ(GATE(part, &alice, REGISTER, "web.log"), JANUS_CAP_RIGHT);
+    CHECK_EQ(GATE(part, &alice, FIND, "web.log"), JANUS_OK);
+    CHECK_EQ(GATE(cap, &bob, FIND, "web.log"), JANUS_CAP_FOREIGN);
+    CHECK_EQ(GATE((janus_cap){0}, &alice, FIND, "web.log"), JANUS_NO_NAME_CAP);
+    CHECK_EQ(janus_cap_revoke_in(realm.table, cap, cap, ALICE), JANUS_OK);
+    CHECK_EQ(GATE(cap, &alice, FIND, "web.log"), JANUS_CAP_REVOKED);
+    CHECK_EQ(GATE(part, &alice, FIND, "web.log"), JANUS_CAP_REVOKED);
+#undef GATE
+    realm_close(&realm);
+}
+
 /* Eight threads at one limit. */
 
 enum { THREADS = 8, LIMIT = 1000 };
@@ -159,7 +187,7 @@ TEST("a count never exceeds its limit, not even for a moment, and returns to zer
 
 /* Profiles. */
 
-/* Every address, every file, every process. */
+/* Every address, every file, every process, every name. */
 static void check_whole_world(const janus_cap_defaults *given)
 {
     CHECK_EQ(given->net.max_handles, 65536);
@@ -170,12 +198,13 @@ static void check_whole_world(const janus_cap_defaults *given)
     CHECK_EQ(given->file.max_handles, 65536);
     CHECK_EQ(given->file.max_written, UINT64_MAX);
     CHECK_EQ(given->process.max_processes, 1024);
+    CHECK_STR(given->name.prefix, "");
 }
 
 TEST("the service profile grants what its document says")
 {
     const janus_cap_defaults *given = janus_profile_cap_defaults(JANUS_PROFILE_SERVICE);
-    CHECK_EQ(given->kinds, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7);
+    CHECK_EQ(given->kinds, 1 << 1 | 1 << 2 | 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8);
     CHECK_EQ(given->spawn.max_tasks, 100);
     CHECK_EQ(given->spawn.task_budget.ops, 10000);
     CHECK_EQ(given->spawn.task_budget.memory, 1 << 20);
@@ -252,6 +281,7 @@ TEST("a profile bounds even what the authority can mint")
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_NET, &zeros), JANUS_PROFILE);
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_FILE, &ones), JANUS_PROFILE);
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_PROCESS, &ones), JANUS_PROFILE);
+    CHECK_EQ(MINT(core, JANUS_CAP_KIND_NAME, &zeros), JANUS_PROFILE);
     CHECK_EQ(MINT(core, JANUS_CAP_KIND_EXECUTOR, &ones), JANUS_OK); /* blocking */
     static const janus_cap_limits threaded = {
         .executor = {JANUS_BACKEND_SET(JANUS_BACKEND_THREADED)}};
