@@ -131,6 +131,8 @@ typedef enum janus_verdict {
                                  awaits the nursery */
     JANUS_VERDICT_RECHARGE,   /* it gets *grant */
     JANUS_VERDICT_CANCEL,     /* it ends, cancelled */
+    JANUS_VERDICT_RESTART,    /* it ends as if it had returned BUDGET_EXHAUSTED; a supervisor
+                                 (supervisor.h) starts it again */
 } janus_verdict;
 
 /*
@@ -181,8 +183,9 @@ typedef struct janus_nursery_options {
                               the right executor.configure. 0: as around it */
     uint32_t max_tasks;       /* live tasks here and below; another spawn finds TASK_LIMIT. The
                               limits around it hold as well. 0: as around it */
-    janus_nursery_result *result; /* for JANUS_NURSERY, which sets it with the block's status;
+    janus_nursery_result *result;   /* for JANUS_NURSERY, which sets it with the block's status;
                                      janus_nursery_open returns INVALID. NULL: not wanted */
+    janus_cap             name_cap; /* as the capabilities above */
     uint32_t max_handles; /* live sockets here and below, and as many files, and as many processes;
                              the next finds HANDLE_LIMIT. The limits around it hold as well. 0: as
                              around it */
@@ -259,6 +262,7 @@ typedef struct janus_spawn_options {
      * never allow more than the nursery's do. Zero: the nursery's.
      */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap, net_cap, file_cap, process_cap;
+    janus_cap name_cap;
 } janus_spawn_options;
 
 #define JANUS_NURSERY_OPTIONS(...) JANUS_OPTIONS_(janus_nursery_options, __VA_ARGS__)

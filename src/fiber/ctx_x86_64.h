@@ -19,7 +19,7 @@
 #define JRT_CTX_X87_CW_DEFAULT 0x37f
 
 /* At least sizeof(struct jrt_thread). */
-#define JRT_THREAD_BYTES 640
+#define JRT_THREAD_BYTES 832
 
 #define JRT_LANDING_SP 0
 #define JRT_LANDING_RESULT 8

@@ -27,12 +27,12 @@ struct jrt_watch {
 struct jrt_trouble {
     int32_t     status, component;
     uint64_t    used, limit;
-    uint64_t    task;      /* the task that called; 0: the thread itself */
-    const char *call;      /* the public call that ended so; NULL: unknown */
-    uint8_t     table;     /* enum jrt_table; 0: unknown */
-    bool        fresh;     /* noted by a call that has not ended yet, or is not said to */
-    char        whose[80]; /* of the table: the tasks that share the limit, or what was refused */
-    const char *told;      /* constant; NULL: none */
+    uint64_t    task;       /* the task that called; 0: the thread itself */
+    const char *call;       /* the public call that ended so; NULL: unknown */
+    uint8_t     table;      /* enum jrt_table; 0: unknown */
+    bool        fresh;      /* noted by a call that has not ended yet, or is not said to */
+    char        whose[240]; /* of the table: the tasks that share the limit, or what was refused */
+    const char *told;       /* constant; NULL: none */
 };
 
 enum { JRT_MESSAGE_BYTES = 160 }; /* of janus_panic_detail.message */

@@ -87,12 +87,6 @@ static janus_status ask_held(janus_scheduler *scheduler, struct jrt_terms *terms
     return JANUS_OK;
 }
 
-static bool any_pool(const struct jrt_terms *terms)
-{
-    while (terms != NULL && !terms->owns_account) terms = terms->outer;
-    return terms != NULL;
-}
-
 /* Returns one handle in the pools below `end`; NULL: in all. */
 static void give_pools(struct jrt_terms *terms, const struct jrt_terms *end, janus_cap_kind kind)
 {
@@ -114,7 +108,7 @@ static uint64_t implicit_max(const janus_scheduler *scheduler, const struct jrt_
 /* The terms that count a handle without a capability: those with a pool, or the scheduler's. */
 static struct jrt_terms *counting(janus_scheduler *scheduler, struct jrt_terms *terms)
 {
-    return any_pool(terms) ? terms : scheduler->counter;
+    return jrt_terms_in_pool(terms) ? terms : scheduler->counter;
 }
 
 /* Takes one handle in the pools below `end`, or in the scheduler's counter. On any error in none;
@@ -163,7 +157,8 @@ static bool is_implicit(const janus_scheduler *scheduler, const struct jrt_terms
 {
     uint32_t implicit = terms != NULL ? terms->implicit : scheduler->implicit;
     if (wish->right == 0) return true;
-    return (implicit & 1u << wish->kind) != 0 && (!is_for_trusted(wish) || !any_pool(terms));
+    return (implicit & 1u << wish->kind) != 0 &&
+           (!is_for_trusted(wish) || !jrt_terms_in_pool(terms));
 }
 
 /* Returns the places of a handle in the terms below `end`; NULL: in all. */
@@ -229,7 +224,7 @@ static void give(struct jrt_terms *terms, const struct jrt_terms *end, janus_cap
 {
     if (is_held(terms, kind)) {
         give_held(terms, end, kind);
-    } else if (any_pool(terms)) {
+    } else if (jrt_terms_in_pool(terms)) {
         give_pools(terms, end, kind);
     } else if (terms != end) {
         jrt_cap_give_handle(&terms->use, kind); /* the scheduler's counter */
@@ -336,7 +331,8 @@ bool jrt_handle_is_owned(const struct jrt_handle_toll *toll)
 
 bool jrt_handle_is_bounded(const struct jrt_handle_toll *toll)
 {
-    return toll->terms != NULL && (is_held(toll->terms, toll->kind) || any_pool(toll->terms));
+    return toll->terms != NULL &&
+           (is_held(toll->terms, toll->kind) || jrt_terms_in_pool(toll->terms));
 }
 
 /* Moving. */

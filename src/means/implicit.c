@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A scheduler's own means: the implicit budget, the limit of implicit tasks, the table of
- * capabilities, and the bank that explicit budgets come from.
+ * capabilities, and the bank that explicit budgets come from. So is the table of names.
  *
  * [bank-balance]  When a scheduler is closed, no share and no pool is open. Every unit that was
  *   ever made is spent, or is back in the bank.
@@ -101,6 +101,7 @@ janus_status jrt_implicit_open(janus_scheduler *scheduler, const janus_scheduler
     const janus_cap_table_options table = {
         .struct_bytes = sizeof table, .profile = options->profile, .audit = options->audit};
     set_limits(scheduler, options);
+    if (!jrt_names_init(&scheduler->names)) return JANUS_UNAVAILABLE;
     pthread_mutex_init(&scheduler->limit.lock, NULL);
     jrt_heap_depot_init(&scheduler->heaps, (size_t)64 << 20);
     jrt_account_open_bank(&scheduler->bank);
@@ -144,5 +145,6 @@ void jrt_implicit_close(janus_scheduler *scheduler)
     jrt_terms_put(scheduler->terms);
     jrt_terms_put(scheduler->counter);
     jrt_heap_depot_fini(&scheduler->heaps);
+    jrt_names_fini(&scheduler->names);
     pthread_mutex_destroy(&scheduler->limit.lock);
 }

@@ -69,7 +69,8 @@ static struct jrt_caps caps_of(const janus_nursery_options *options)
                               [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap,
                               [JANUS_CAP_KIND_NET] = options->net_cap,
                               [JANUS_CAP_KIND_FILE] = options->file_cap,
-                              [JANUS_CAP_KIND_PROCESS] = options->process_cap}};
+                              [JANUS_CAP_KIND_PROCESS] = options->process_cap,
+                              [JANUS_CAP_KIND_NAME] = options->name_cap}};
 }
 
 bool jrt_terms_wanted(const janus_nursery_options *options)

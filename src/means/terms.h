@@ -81,6 +81,13 @@ static inline bool jrt_backend_on_workers(unsigned backend)
     return backend == JANUS_BACKEND_COOPERATIVE || backend == JANUS_BACKEND_EVENTED;
 }
 
+/* Whether the terms, or terms around them, have a pool. NULL: no. */
+static inline bool jrt_terms_in_pool(const struct jrt_terms *terms)
+{
+    while (terms != NULL && !terms->owns_account) terms = terms->outer;
+    return terms != NULL;
+}
+
 /* The capabilities that options of nurseries and spawns carry. */
 struct jrt_caps {
     janus_cap of[JRT_KINDS];
@@ -199,6 +206,12 @@ janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker 
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);
+
+/* Whether the task may use the name: `right` is one of the NAME rights. The task calls this itself,
+ * or does not run meanwhile. NULL: a plain thread, which may. Returns as janus_cap_check_in;
+ * janus_explain has the sentence. CAP_LIMIT: the name is outside of the prefix. STATE: a callback.
+ * In names.c. */
+janus_status jrt_terms_name(const struct jrt_task *task, uint32_t right, const char *name);
 
 /* The calling task or thread, as an actor for the table. */
 static inline struct jrt_cap_actor jrt_actor(const struct jrt_worker *worker)

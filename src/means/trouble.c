@@ -85,6 +85,14 @@ janus_status jrt_trouble_system(janus_status status, int error)
     return status;
 }
 
+/* Replaces bytes that could disturb a terminal. */
+static void make_plain(char *text)
+{
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < 0x20 || *text == 0x7f) *text = '?';
+    }
+}
+
 /* Copies a text. Of a long one it keeps the end, which says more in a path. */
 static void keep_text(struct jrt_trouble *last, const char *text)
 {
@@ -92,9 +100,7 @@ static void keep_text(struct jrt_trouble *last, const char *text)
     bool   fits = length < sizeof last->whose;
     (void)snprintf(last->whose, sizeof last->whose, "%s%s", fits ? "" : "...",
                    fits ? text : text + length - (sizeof last->whose - 4));
-    for (char *at = last->whose; *at != '\0'; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f) *at = '?';
-    }
+    make_plain(last->whose);
 }
 
 janus_status jrt_trouble_about(janus_status status, enum jrt_subject subject, const char *text)
@@ -122,6 +128,12 @@ janus_status jrt_trouble_simulated(const char *what)
 {
     keep_text(note_anew(JANUS_UNAVAILABLE, JRT_TROUBLE_SIMULATED, 0), what);
     return JANUS_UNAVAILABLE;
+}
+
+janus_status jrt_trouble_said(janus_status status, const char *clause)
+{
+    keep_text(note_anew(status, JRT_TROUBLE_SAID, 0), clause);
+    return status;
 }
 
 /* An address that was refused, and the range that it is outside of. */
@@ -153,6 +165,21 @@ janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *
         }
         memcpy(last->whose, &place, sizeof place);
     }
+    return status;
+}
+
+janus_status jrt_trouble_name(janus_status status, uint32_t right, const char *name,
+                              const janus_name_limits *limits)
+{
+    enum { HALF = sizeof((struct jrt_trouble){0}.whose) / 2 };
+    _Static_assert(HALF >= sizeof limits->prefix, "both fit");
+    struct jrt_trouble *last = note_anew(status, JRT_TROUBLE_NAME, right);
+    (void)snprintf(last->whose, HALF, "%s", name);
+    make_plain(last->whose);
+    if (status != JANUS_CAP_LIMIT) return status;
+    last->limit = HALF;
+    (void)snprintf(last->whose + HALF, HALF, "%s", limits->prefix);
+    make_plain(last->whose + HALF);
     return status;
 }
 
@@ -274,6 +301,7 @@ static const char *advice(janus_status status, janus_component component)
     case JANUS_NO_FILE_CAP: return "Bind a file capability: janus_nursery_options.file_cap.";
     case JANUS_NO_PROCESS_CAP:
         return "Bind a process capability: janus_nursery_options.process_cap.";
+    case JANUS_NO_NAME_CAP: return "Bind a name capability: janus_nursery_options.name_cap.";
     case JANUS_CAP_RIGHT: return "Bind a capability that has this right.";
     case JANUS_CAP_FOREIGN: return "Have it delegated: copying a handle moves no right.";
     case JANUS_CAP_WIDENS: return "Ask for no more than the nursery or task around it holds.";
@@ -347,6 +375,22 @@ static void put_handle(struct text *text, const struct jrt_trouble *last)
         what = "Use an address that is allowed, or bind a net capability that allows this one.";
     } else if (status == JANUS_CAP_REVOKED) {
         what = "Bind a capability that is alive. Handles that exist go on.";
+    }
+    put(text, " (%s). %s", janus_status_name(status), what);
+}
+
+/* What was refused: a name. */
+static void put_name(struct text *text, const struct jrt_trouble *last)
+{
+    janus_status status = (janus_status)last->status;
+    const char  *what = advice(status, JANUS_COMPONENT_NONE);
+    put(text, ": %s: %s \"%s\"", janus_status_text(status), janus_right_name((uint32_t)last->used),
+        last->whose);
+    if (status == JANUS_CAP_LIMIT) {
+        put(text, "; allowed: names that begin with \"%s\"", last->whose + last->limit);
+        what = "Use a name that is allowed, or bind a name capability that allows this one.";
+    } else if (status == JANUS_CAP_REVOKED) {
+        what = "Bind a capability that is alive. Names that are registered stay.";
     }
     put(text, " (%s). %s", janus_status_name(status), what);
 }
@@ -426,6 +470,7 @@ static void put_other(struct text *text, const struct jrt_trouble *last)
     switch (last->table) {
     case JRT_TROUBLE_SYSTEM: put_system(text, last); break;
     case JRT_TROUBLE_HANDLE: put_lacks(text, last); break;
+    case JRT_TROUBLE_NAME: put_name(text, last); break;
     case JRT_TROUBLE_DIRECTORY:
         put(text,
             ": the directory's handle lacks the right %s: %s (JANUS_CAP_RIGHT). Open the "
@@ -437,6 +482,9 @@ static void put_other(struct text *text, const struct jrt_trouble *last)
             ": %s do not exist in a simulated run (JANUS_UNAVAILABLE). Ask for this before "
             "the call, or run the program without a seed.",
             last->whose);
+        break;
+    case JRT_TROUBLE_SAID:
+        put(text, ": %s (%s).", last->whose, janus_status_name((janus_status)last->status));
         break;
     case JRT_TROUBLE_TOLD:
         put(text, ": %s (%s).", last->told, janus_status_name((janus_status)last->status));

@@ -32,6 +32,9 @@ enum jrt_table {
     JRT_TROUBLE_HANDLE,    /* no table: `used` are lacking rights, `whose` the handle's name */
     JRT_TROUBLE_DIRECTORY, /* no table: `used` is the right, `whose` a path below it */
     JRT_TROUBLE_SIMULATED, /* no table: `whose` does not exist in a simulated run */
+    JRT_TROUBLE_SAID,      /* no table: `whose` says it */
+    JRT_TROUBLE_NAME,      /* no table: `used` is the right, `whose` a name and, at `limit` unless
+                            * that is 0, the prefix that it lacks */
     JRT_TROUBLE_TOLD,      /* no table: `told` is the sentence of another library */
 };
 
@@ -64,6 +67,11 @@ janus_status jrt_trouble_full(janus_status status, enum jrt_table table,
 janus_status jrt_trouble_handle(janus_status status, const struct jrt_cap_wish *wish,
                                 const janus_cap_limits *limits);
 
+/* Notes a refusal of a name. With CAP_LIMIT, `limits` are those that forbid it. Returns the
+ * status. */
+janus_status jrt_trouble_name(janus_status status, uint32_t right, const char *name,
+                              const janus_name_limits *limits);
+
 /* Notes an error of the system. Returns the status. */
 janus_status jrt_trouble_system(janus_status status, int error);
 
@@ -78,6 +86,10 @@ janus_status jrt_trouble_directory(uint32_t right, const char *path);
 
 /* Notes that something does not exist in a simulated run. Returns UNAVAILABLE. */
 janus_status jrt_trouble_simulated(const char *what);
+
+/* Notes a clause that says what was wrong and what to do, without a full stop. Returns the
+ * status. */
+janus_status jrt_trouble_said(janus_status status, const char *clause);
 
 /* A public call ends with an error. If nothing was noted in it, this note replaces the one of an
  * earlier call. Returns the status. */

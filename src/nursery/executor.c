@@ -61,12 +61,6 @@ static uint32_t threads_limit(const janus_scheduler *scheduler, const struct jrt
     return terms->owns_account ? scheduler->max_threads : 0;
 }
 
-static bool in_pool(const struct jrt_terms *terms)
-{
-    while (terms != NULL && !terms->owns_account) terms = terms->outer;
-    return terms != NULL;
-}
-
 /* Returns what was taken in `terms` and around them, up to `end`. */
 static void threads_give(const janus_scheduler *scheduler, struct jrt_terms *terms,
                          const struct jrt_terms *end)
@@ -81,7 +75,7 @@ static janus_status threads_take(struct jrt_nursery *n)
 {
     janus_scheduler *scheduler = n->scheduler;
     uint32_t         max = scheduler->max_threads;
-    bool             pooled = in_pool(n->terms);
+    bool             pooled = jrt_terms_in_pool(n->terms);
     if (!pooled && !count_up(&scheduler->threads, max)) {
         return jrt_trouble_full(JANUS_FULL, JRT_TABLE_THREADS, NULL, max, max);
     }
@@ -99,7 +93,7 @@ static void threads_give_all(struct jrt_nursery *n)
 {
     threads_give(n->scheduler, n->terms, NULL);
     /* relaxed: a count. */
-    if (!in_pool(n->terms)) jrt_fetch_sub_relaxed(&n->scheduler->threads, 1u);
+    if (!jrt_terms_in_pool(n->terms)) jrt_fetch_sub_relaxed(&n->scheduler->threads, 1u);
 }
 
 static janus_status prepare_seat(struct jrt_launch *launch, struct jrt_nursery *n,

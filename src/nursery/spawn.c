@@ -159,7 +159,7 @@ static bool shows_cap(const janus_spawn_options *options)
     return (cap_bits(&options->spawn_cap) | cap_bits(&options->budget_cap) |
             cap_bits(&options->channel_cap) | cap_bits(&options->executor_cap) |
             cap_bits(&options->net_cap) | cap_bits(&options->file_cap) |
-            cap_bits(&options->process_cap)) != 0;
+            cap_bits(&options->process_cap) | cap_bits(&options->name_cap)) != 0;
 }
 
 /* with_cap: makes terms for the child. */
@@ -172,7 +172,8 @@ static janus_status narrow(struct jrt_nursery *n, const janus_spawn_options *opt
                                    [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap,
                                    [JANUS_CAP_KIND_NET] = options->net_cap,
                                    [JANUS_CAP_KIND_FILE] = options->file_cap,
-                                   [JANUS_CAP_KIND_PROCESS] = options->process_cap}};
+                                   [JANUS_CAP_KIND_PROCESS] = options->process_cap,
+                                   [JANUS_CAP_KIND_NAME] = options->name_cap}};
     return jrt_terms_narrow(n, &caps, &taken->terms);
 }
 

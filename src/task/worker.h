@@ -12,6 +12,7 @@
 #include "plat/seam.h"
 #include "sched/blocking.h"
 #include "sched/deque.h"
+#include "sched/names.h"
 #include "sched/shelf.h"
 #include "sched/timer.h"
 #include "sched/victim.h"
@@ -198,6 +199,7 @@ struct janus_scheduler {
     struct jrt_limit        limit; /* tasks that live without a capability */
     struct jrt_pool_account bank;  /* source of every explicit budget */
     struct jrt_heap_depot   heaps;
+    struct jrt_names        names;     /* of actors */
     janus_cap_table        *caps;      /* owned */
     janus_authority        *authority; /* the table's; NULL: taken. roots_lock */
     janus_audit            *audit;     /* borrowed, or NULL */
