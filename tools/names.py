@@ -20,12 +20,19 @@ SHORT_ENUMS = {
     "janus_status": ("JANUS_", "statuses are what every caller compares with"),
     "janus_io_way": ("JANUS_IO_", "the two directions are in most calls"),
     "janus_io_right": ("JANUS_IO_MAY_", "it reads as a sentence"),
+    "janus_actor_right": ("JANUS_ACTOR_MAY_", "it reads as a sentence"),
+    "janus_actor_next": ("JANUS_ACTOR_", "it is what every handler returns"),
 }
+
+# Calls that give the current object itself, by a status.
+CURRENT = {"janus_actor_current"}
 
 # Calls whose status may be dropped without a word, and why.
 ENDS = "it ends or gives back something; it is refused for a mistake of the caller alone"
 ASKS = "it asks for an end; what has ended already needs none"
 MAY_DROP = {
+    "janus_actor_cancel_timer": ENDS,
+    "janus_actor_unwatch": ENDS,
     "janus_audit_destroy": ENDS,
     "janus_cap_release": ENDS,
     "janus_cap_release_in": ENDS,
@@ -68,7 +75,7 @@ GROWING = re.compile(r"janus_\w+_(options|grant|info|result)$")
 
 # Verbs that belong to some nouns only: verb -> (nouns, what it means).
 VERBS = {
-    "open": ({"nursery", "dir", "file", "datagram"},
+    "open": ({"nursery", "supervisor", "dir", "file", "datagram"},
              "begins a scope in the caller's memory, or opens a descriptor; else create"),
     "close": ({"nursery", "channel", "io"}, "says that no more follows; else destroy"),
     "read": ({"trace", "io", "io_try"}, "reads from a file descriptor; else inspect"),
@@ -216,7 +223,8 @@ def check_verbs(functions, macros, types):
             if noun_follows or plain not in known:
                 yield f"{name}: try_ stands right before the verb of a call that waits"
         for end in ("_until", "_with", "_in", "_current"):
-            if name.endswith(end) and name[:-len(end)] not in known and not is_getter(name):
+            if name.endswith(end) and name[:-len(end)] not in known and not is_getter(name) \
+                    and name not in CURRENT:
                 yield f"{name}: there is no {name[:-len(end)]}"
         if words[-1].startswith("create") and f"janus_{words[0]}_destroy" not in known \
                 and not any(re.fullmatch(rf"janus_{words[0]}\w*_(destroy|release)", k)

@@ -37,20 +37,23 @@
 #define JANUSRT_JANUS_H
 
 /* Core: run a program of tasks, let them talk, bound what they may do. */
-#include <janusrt/budget.h>    /* what a task may spend, as numbers */
-#include <janusrt/channel.h>   /* values from task to task, and select */
-#include <janusrt/charge.h>    /* paying, exhaustion, supervisors */
-#include <janusrt/explain.h>   /* why the last call was refused, in sentences */
-#include <janusrt/file.h>      /* files and directories */
-#include <janusrt/grant.h>     /* the current task's capabilities */
-#include <janusrt/io.h>        /* bytes from and to the outside */
-#include <janusrt/net.h>       /* sockets, addresses, names */
-#include <janusrt/nursery.h>   /* scopes of tasks, spawn, join; includes block.h */
-#include <janusrt/parallel.h>  /* two calls at once, loops, reductions */
-#include <janusrt/scheduler.h> /* janus_run, and schedulers */
-#include <janusrt/status.h>    /* what calls return */
-#include <janusrt/sync.h>      /* mutex, semaphore, condition, event, group, once */
-#include <janusrt/task.h>      /* yield, sleep, blocking calls, defer, shields */
+#include <janusrt/actor.h>      /* state that one message at a time changes */
+#include <janusrt/budget.h>     /* what a task may spend, as numbers */
+#include <janusrt/channel.h>    /* values from task to task, and select */
+#include <janusrt/charge.h>     /* paying, exhaustion, supervisors */
+#include <janusrt/explain.h>    /* why the last call was refused, in sentences */
+#include <janusrt/file.h>       /* files and directories */
+#include <janusrt/grant.h>      /* the current task's capabilities */
+#include <janusrt/io.h>         /* bytes from and to the outside */
+#include <janusrt/letter.h>     /* what an actor handles */
+#include <janusrt/net.h>        /* sockets, addresses, names */
+#include <janusrt/nursery.h>    /* scopes of tasks, spawn, join; includes block.h */
+#include <janusrt/parallel.h>   /* two calls at once, loops, reductions */
+#include <janusrt/scheduler.h>  /* janus_run, and schedulers */
+#include <janusrt/status.h>     /* what calls return */
+#include <janusrt/supervisor.h> /* starts actors and tasks, and starts them again */
+#include <janusrt/sync.h>       /* mutex, semaphore, condition, event, group, once */
+#include <janusrt/task.h>       /* yield, sleep, blocking calls, defer, shields */
 
 /* Advanced: more ways to start, wait and end. */
 #include <janusrt/async.h>     /* a call that runs beside its caller, and its value */

@@ -36,7 +36,11 @@
     X(NAME, "the addresses of a name")                                                             \
     X(SIGNAL, "a signal")                                                                          \
     X(FILE, "a helper's call for a file")                                                          \
-    X(PROCESS, "a process to end")
+    X(PROCESS, "a process to end")                                                                 \
+    X(MAIL, "letters, without a stack")                                                            \
+    X(REPLY, "a reply")                                                                            \
+    X(MAILBOX, "room in a mailbox")                                                                \
+    X(CHILD, "a supervised child")
 
 enum jrt_wait {
 #define X(name, text) JRT_WAIT_##name,

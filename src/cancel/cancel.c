@@ -502,16 +502,22 @@ janus_status janus_nursery_cancel_child(janus_nursery *nursery, janus_task_id ch
     struct jrt_nursery *n = jrt_nursery_of(nursery);
     if (nursery == NULL) return JANUS_INVALID;
     if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    janus_status status = single_out(n, child);
-    if (status == JANUS_STALE) return jrt_stale(status, __func__);
+    janus_status status = jrt_nursery_cancel_one(n, child);
+    if (status == JANUS_OK) jrt_tokens_flush();
+    return status == JANUS_STALE ? jrt_stale(status, __func__) : status;
+}
+
+janus_status jrt_nursery_cancel_one(struct jrt_nursery *n, janus_task_id child)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    janus_status             status = single_out(n, child);
     if (status != JANUS_OK) return status;
-    bool foreign = jrt_worker_self() == NULL; /* an owner on a worker is a task of the scheduler */
+    bool foreign = worker == NULL || worker->scheduler != n->scheduler;
     if (foreign) jrt_fetch_add_relaxed(&n->scheduler->outside, 1u); /* relaxed: a count. */
     jrt_note_by_caller(n->scheduler, JRT_TRACE_CANCEL, child,
                        (uint64_t)JANUS_CANCEL_REASON_EXPLICIT);
     jrt_fence_heavy_seq_cst(); /* seq_cst: [cancel-park]. */
     visit_child(n, child);
     if (foreign) jrt_outside_less(n->scheduler);
-    jrt_tokens_flush();
     return JANUS_OK;
 }

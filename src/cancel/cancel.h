@@ -128,6 +128,10 @@ bool jrt_task_peek_joinable(const struct jrt_task *task, const struct jrt_nurser
 bool jrt_task_peek_child(const struct jrt_task *task, const struct jrt_nursery *n, janus_task_id id,
                          bool *out_linked);
 
+/* Cancels one child, [cancel-single], by the owner or under the lock of the nursery's supervisor.
+ * The caller calls jrt_tokens_flush once it holds no lock. OK, STALE or NO_MEMORY. */
+janus_status jrt_nursery_cancel_one(struct jrt_nursery *n, janus_task_id child);
+
 /* Waits until no cancel is on its way to the nursery, which is on no list. */
 void jrt_nursery_await_visitors(struct jrt_nursery *nursery);
 

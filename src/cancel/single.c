@@ -4,7 +4,8 @@
  * cancel.c.
  *
  * [single-table]  The table holds ids, not records, so that a child that ends meanwhile does no
- *   harm: its id never comes again. Only the owner writes; tasks read without a lock. An id stands
+ *   harm: its id never comes again. Only the owner writes, or a
+ *   supervisor under its lock; tasks read without a lock. An id stands
  *   in one of PROBES places after its hash. A new id takes the place of an id whose task is gone.
  *   If all of these tasks live, the owner makes a table of twice the size. The old table stays
  *   until the nursery ends, because others may be reading it. So the memory follows the largest
@@ -88,7 +89,7 @@ bool jrt_single_note(struct jrt_nursery *n, janus_task_id child)
 {
     struct jrt_singles *table = jrt_load_relaxed(&n->singles); /* relaxed: its own. */
     uint64_t            size = table != NULL ? 2 * (table->mask + 1) : FIRST;
-    jrt_debug_invariant("single-table", jrt_nursery_is_mine(n));
+    jrt_debug_invariant("single-table", jrt_nursery_is_mine(n) || n->on_heap == JRT_SUPERVISED);
     if (table != NULL && put(n, table, child)) return true;
     /* Eight living ids side by side are rare where a quarter of the places is used. Two or three
      * doublings are enough, or there is no memory. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What rooms below call upwards; see task/upcalls.h. */
 #include "task/upcalls.h"
+#include "actor/supervisor.h"
 #include "cancel/token.h"
 #include "explore/session.h"
 #include "look/dump.h"
@@ -16,6 +17,9 @@ const struct jrt_upcalls jrt_upcalls = {
     .worker_close = jrt_worker_close,
     .pay_patience = jrt_task_pay_patience,
     .flush_tokens = jrt_tokens_flush,
+    .flush_actors = jrt_actors_flush,
+    .supervisor_abandon = jrt_supervisor_abandon,
+    .supervisor_free = jrt_supervisor_free,
     .anybody_waits = jrt_anybody_waits,
     .break_deadlock = jrt_deadlock_break,
     .explored = jrt_session_wanted,

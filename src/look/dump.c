@@ -248,6 +248,52 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
     put(text, "\n");
 }
 
+/*
+ * A crowd of actors at rest, or of exhausted children, would fill the dump with lines that differ
+ * in the id alone. The dump shows the first SHOWN of such a run, and counts the others.
+ */
+enum { SHOWN = 3 };
+
+struct fold {
+    const struct jrt_task *like;  /* the first of the run; NULL: none */
+    unsigned               count; /* of the run so far */
+};
+
+/* Whether two tasks, both without nurseries, have lines that differ in the id alone. */
+static bool are_alike(const struct jrt_task *a, const struct jrt_task *b)
+{
+    struct jrt_sight one, other;
+    if (strcmp(jrt_task_name(a), jrt_task_name(b)) != 0) return false;
+    jrt_peek_task(a, &one);
+    jrt_peek_task(b, &other);
+    bool rests = one.state == JANUS_TASK_STATE_BLOCKED && one.kind == JRT_WAIT_MAIL;
+    bool exhausted = one.state == JANUS_TASK_STATE_BUDGET_EXHAUSTED;
+    return (rests || exhausted) && one.state == other.state && one.kind == other.kind;
+}
+
+/* The run has ended. */
+static void put_folded(struct text *text, struct fold *fold, unsigned depth)
+{
+    if (fold->count > SHOWN) {
+        put(text, "%*sand %u more like it\n", indent(depth), "", fold->count - SHOWN);
+    }
+    *fold = (struct fold){.like = NULL};
+}
+
+/* Shows the task, or counts it as one of a run. */
+static void put_or_fold(struct text *text, struct fold *fold, const struct jrt_task *task,
+                        unsigned depth)
+{
+    bool lone = jrt_list_empty(&task->nurseries);
+    if (lone && fold->like != NULL && are_alike(fold->like, task)) {
+        if (++fold->count > SHOWN) return;
+    } else {
+        put_folded(text, fold, depth);
+        if (lone) *fold = (struct fold){.like = task, .count = 1};
+    }
+    put_task(text, task, depth);
+}
+
 /* Counts, after a nursery's listed children, those that are on no list. */
 static void put_rest(struct text *text, struct jrt_nursery *n, unsigned depth)
 {
@@ -278,6 +324,7 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
     struct jrt_nursery   *n = root;
     unsigned              depth = 0; /* depth of n */
     struct jrt_list_node *node = NULL;
+    struct fold           fold = {.like = NULL}; /* of n's children */
     for (;;) {
         if (node == NULL) { /* arriving in n */
             jrt_nursery_lock(n);
@@ -288,13 +335,14 @@ static void put_tree(struct text *text, struct jrt_nursery *root)
             struct jrt_task *task = jrt_list_entry(node, struct jrt_task, sibling);
             /* relaxed: under the lock. */
             jrt_debug_invariant("dump-peek", jrt_load_relaxed(&task->linked));
-            put_task(text, task, depth * 2 + 1);
+            put_or_fold(text, &fold, task, depth * 2 + 1);
             struct jrt_nursery *below = descend(text, task, depth + 1);
             node = below != NULL ? NULL : node->next;
             depth += below != NULL;
             if (below != NULL) n = below;
             continue;
         }
+        put_folded(text, &fold, depth * 2 + 1);
         put_rest(text, n, depth * 2 + 1);
         jrt_nursery_unlock(n);
         if (n == root) return;

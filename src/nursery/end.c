@@ -167,7 +167,7 @@ janus_status jrt_nursery_end(struct jrt_nursery *n, janus_nursery_result *out)
 __attribute__((noinline)) static janus_status end_slow(struct jrt_nursery   *n,
                                                        janus_nursery_result *out)
 {
-    if (n != NULL && !n->internal) return jrt_nursery_end(n, out);
+    if (n != NULL && !n->internal && n->on_heap != JRT_SUPERVISED) return jrt_nursery_end(n, out);
     jrt_stack_check(); /* [turn-call] */
     return n == NULL ? JANUS_INVALID : JANUS_STATE;
 }

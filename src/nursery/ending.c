@@ -32,6 +32,7 @@
 #include "task/nursery.h"
 #include "task/task.h"
 #include "task/tell.h"
+#include "task/upcalls.h"
 #include "task/worker.h"
 #include "work/leave.h"
 #include "work/turn.h"
@@ -158,10 +159,13 @@ void jrt_task_drop_argument(struct jrt_task *task)
     if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
 }
 
-/* Ends a task that was cancelled before it started. */
+/* Ends a task that was cancelled before it started. A resident task cleans up after itself. */
 struct jrt_worker *jrt_task_skip(struct jrt_worker *worker, struct jrt_task *task,
                                  struct jrt_task *below)
 {
+    if (jrt_task_is_resident(task)) {
+        return jrt_task_run_anyway(worker, task, task->nursery, below, true);
+    }
     jrt_count(&worker->stats.tasks_cancelled);
     jrt_task_drop_argument(task); /* before the result, which replaces the argument */
     task->landing.result = JANUS_CANCELLED;
@@ -179,6 +183,9 @@ static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_ta
         struct jrt_worker *worker = jrt_worker_self();
         worker->thread->current = NULL;
         worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
+    }
+    if (jrt_unlikely(jrt_task_is_resident(task)) && jrt_rest_wanted(task, how)) {
+        return jrt_rest(task, below);
     }
     if (how != 0 || task->defers != NULL) {
         clean_up(task, (enum jrt_ending)how);
@@ -209,6 +216,7 @@ void jrt_nurseries_abandon(struct jrt_task *task)
     while (n != NULL) {
         struct jrt_nursery *outer = jrt_nursery_outer(n);
         enum jrt_on_heap    on_heap = (enum jrt_on_heap)n->on_heap;
+        if (on_heap == JRT_SUPERVISED) jrt_upcalls.supervisor_abandon(n);
         (void)jrt_nursery_cancel(n, JANUS_CANCEL_REASON_PARENT);
         (void)jrt_nursery_end(n, NULL);
         if (on_heap != JRT_NOT_ON_HEAP) jrt_nursery_free(n, on_heap);

@@ -301,6 +301,8 @@ static bool is_forsaken(struct jrt_nursery *n, const struct jrt_purse *purse)
     return jrt_load_relaxed(&n->awaited) || /* relaxed: under the lock, [exhaust-await]. */
            n->joining == jrt_task_id(purse->task) || jrt_nursery_cancelled_above(n) ||
            jrt_task_is_singled(purse->task) || policy_of(n) == JANUS_EXHAUSTION_END ||
+           /* A supervisor that decides nothing recharges nobody. */
+           (n->on_heap == JRT_SUPERVISED && policy_of(n) == JANUS_EXHAUSTION_AUTO) ||
            (n->terms != NULL && n->terms->backend == JANUS_BACKEND_BLOCKING);
 }
 
@@ -393,7 +395,8 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         return jrt_purse_stop(task);
     }
-    if (get_more(task, policy, lacks, needs)) {
+    bool capped = task->purse != NULL && task->purse->capped;
+    if (!capped && get_more(task, policy, lacks, needs)) {
         /* Its tolls end the turn in time; io/pay.c. */
         if (lacks == JANUS_COMPONENT_SYSCALLS && !jrt_turn_is_over(worker)) {
             jrt_count(&worker->stats.recharges);
@@ -410,9 +413,11 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
     rare->limit = janus_budget_get(&purse->granted, lacks);
     rare->had = jrt_purse_read(task);
     tell_exhausted(task, purse);
+    if (capped) run_out(task); /* one letter of an actor has its own limit, [actor-apart] */
     if (policy == JANUS_EXHAUSTION_SUPERVISE && terms != NULL && terms->on_exhausted != NULL) {
         janus_verdict verdict = ask(task, terms);
         if (verdict == JANUS_VERDICT_CANCEL) be_dismissed(task);
+        if (verdict == JANUS_VERDICT_RESTART) run_out(task);
         if (verdict == JANUS_VERDICT_RECHARGE) {
             jrt_task_requeue(task);
             return JANUS_OK;
@@ -452,6 +457,17 @@ static janus_status recharge_locked(struct jrt_nursery *n, janus_task_id child,
     if (status != JANUS_OK) return status;
     jrt_exhausted_release(purse, JANUS_OK);
     return JANUS_OK;
+}
+
+janus_status jrt_nursery_give(struct jrt_nursery *n, janus_task_id child,
+                              const janus_budget *amount)
+{
+    janus_status status = may_give(n, amount);
+    if (status != JANUS_OK) return status;
+    jrt_nursery_lock(n);
+    status = recharge_locked(n, child, amount);
+    jrt_nursery_unlock(n);
+    return status;
 }
 
 janus_status janus_nursery_recharge(janus_nursery *nursery, janus_task_id child,

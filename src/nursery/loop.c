@@ -93,6 +93,12 @@ __attribute__((noinline)) static void run_from_last(struct jrt_worker *worker,
     }
 }
 
+/* Whether the task ends without a call. */
+static bool is_skipped(struct jrt_task *task)
+{
+    return !jrt_task_is_resident(task) && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
+}
+
 static void loop(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -109,7 +115,7 @@ static void loop(void)
         if (jrt_likely(!jrt_task_began(task))) {
             /* A cancelled task needs no stack: it must not wait for memory. */
             bool fits = worker->strand->class >= task->stack_class && !worker->strand->last;
-            if (jrt_likely(fits) || jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) {
+            if (jrt_likely(fits) || is_skipped(task)) {
                 jrt_count(&worker->stats.tasks_by_loop);
                 worker = jrt_task_run(worker, task, task->nursery, NULL);
             } else if (worker->strand->last) {

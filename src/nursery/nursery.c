@@ -222,8 +222,13 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     bool                in_place = below != NULL && below == n->owner && !n->merged;
     jrt_debug_invariant("nursery-seen", !was_seen_over(n));
     jrt_debug_invariant("ending-open", task->innermost == NULL);
-    bool cancelled = has_obeyed(task);
-    if (jrt_unlikely(is_failure(task, cancelled))) note_failure(n, task);
+    bool                 cancelled = has_obeyed(task);
+    struct jrt_resident *resident = jrt_task_is_resident(task) ? jrt_resident_of(task) : NULL;
+    if (jrt_unlikely(resident != NULL)) {
+        resident->rules->ending(resident, task, cancelled);
+    } else if (jrt_unlikely(is_failure(task, cancelled))) {
+        note_failure(n, task);
+    }
     /* The child obeyed a cancel further up: cancel the nurseries between, too. A child that obeyed
      * a token, or its supervisor, ends alone. */
     if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);
@@ -249,6 +254,10 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     }
     if (jrt_likely(free_record)) jrt_task_retire(n->scheduler, worker, task);
     if (jrt_unlikely(runner != NULL)) jrt_runner_tell(runner);
+    if (jrt_unlikely(resident != NULL)) {
+        resident->rules->ended(resident);
+        jrt_debug_invariant("rest-end", !was_seen_over(n));
+    }
     if (jrt_likely(in_place)) {
         jrt_debug_invariant("nursery-count", n->local > 0);
         n->local--;

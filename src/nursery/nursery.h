@@ -7,6 +7,8 @@
 #define JRT_NURSERY_NURSERY_H
 
 #include "nursery/run.h"
+#include "task/nursery.h"
+#include "task/purse.h"
 
 /* Keeps the failure that was counted last, if there is room. Under the nursery's lock. */
 void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task);
@@ -120,6 +122,11 @@ void jrt_task_drop_argument(struct jrt_task *task);
 /* Ends the current task here, after its open nurseries. */
 __attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);
 
+/* Gives an exhausted child more, on behalf of n's owner. As janus_nursery_recharge. In
+ * exhaust.c. */
+janus_status jrt_nursery_give(struct jrt_nursery *n, janus_task_id child,
+                              const janus_budget *amount);
+
 /* Cancels and awaits the task's open nurseries, innermost first. */
 void jrt_nurseries_abandon(struct jrt_task *task);
 
@@ -139,5 +146,86 @@ janus_status jrt_task_cancelled_again(struct jrt_task *task);
 
 /* Returns CANCELLED whatever the mode, for waits that must first release something. */
 janus_status jrt_task_cancelled_only(struct jrt_task *task);
+
+/* Tasks at rest, and tasks whose end their supervisor handles. The essay is in rest.c. */
+
+struct jrt_resident;
+
+/* What a resident task asks its keeper. */
+struct jrt_resident_rules {
+    janus_entry *entry; /* its argument is the resident */
+    /* The task is about to be started. */
+    void (*begins)(struct jrt_resident *resident, struct jrt_task *task);
+    /* The task has nothing to do and rests if the keeper agrees. The keeper then calls jrt_rest_now
+     * under the lock that its wakers take. False: there is something to do. */
+    bool (*rests)(struct jrt_resident *resident, struct jrt_worker *worker, struct jrt_task *task);
+    /* The call has ended for good. The record and its purse are still there. */
+    void (*ending)(struct jrt_resident *resident, struct jrt_task *task, bool cancelled);
+    /* The record is free, and so is the child's room. The nursery still counts the child. */
+    void (*ended)(struct jrt_resident *resident);
+};
+
+struct jrt_resident {
+    janus_site                       site; /* first; the task's `site` */
+    const struct jrt_resident_rules *rules;
+};
+
+/* What the entry of a resident task returns if it wants to rest. */
+#define JRT_REST (INT64_MAX - 1)
+
+static inline bool jrt_task_is_resident(const struct jrt_task *task)
+{
+    return task->dirty && task->resident;
+}
+
+static inline struct jrt_resident *jrt_resident_of(const struct jrt_task *task)
+{
+    return (struct jrt_resident *)(uintptr_t)task->site;
+}
+
+/* Whether a call that ended so only rests. */
+static inline bool jrt_rest_wanted(const struct jrt_task *task, int how)
+{
+    return how == JRT_ENDED_RETURNED && task->landing.result == JRT_REST;
+}
+
+/* The current task has returned JRT_REST: it rests, or runs again. `below` ran it in place, or is
+ * NULL. Returns the worker. */
+struct jrt_worker *jrt_rest(struct jrt_task *task, struct jrt_task *below);
+
+/* The last step, under the keeper's lock. False: a cancel has woken the task. */
+bool jrt_rest_now(struct jrt_worker *worker, struct jrt_task *task);
+
+/* Starts a resident child on behalf of the nursery: no current task pays, and none restricts it.
+ * `at_rest`: by jrt_rest_first. In spawn.c. */
+janus_status jrt_spawn_resident(struct jrt_nursery *n, struct jrt_resident *resident,
+                                const janus_spawn_options *options, bool at_rest);
+
+/* A new task begins at rest: its entry is called when somebody wakes it. */
+void jrt_rest_first(struct jrt_worker *worker, struct jrt_task *task);
+
+/* What a spawn takes before the child exists. The essay is in take.c. */
+
+struct jrt_taken {
+    struct jrt_admission admission;
+    struct jrt_terms    *terms; /* with_cap; NULL: none */
+    bool                 all;   /* the first task, without limits */
+    uint64_t             stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
+};
+
+/* Counts one more live child where there is a limit, and takes what it needs. May wait. */
+janus_status jrt_taken_take(struct jrt_nursery *n, const janus_spawn_options *options,
+                            struct jrt_taken *taken);
+
+/* Whether the taken share pays for the stack. If not, the share goes back. */
+janus_status jrt_taken_stack(struct jrt_nursery *n, const janus_spawn_options *options,
+                             struct jrt_taken *taken);
+
+/* Returns what a refused spawn has taken. `task` is its record, or NULL. */
+void jrt_taken_return(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task,
+                      const struct jrt_taken *taken);
+
+/* Gives the child its share and its terms, if it has any. False: no memory. */
+bool jrt_taken_endow(struct jrt_task *task, const struct jrt_taken *taken);
 
 #endif

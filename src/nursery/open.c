@@ -12,6 +12,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/task.h"
+#include "task/upcalls.h"
 #include "task/worker.h"
 #include "work/work.h"
 
@@ -406,6 +407,10 @@ janus_status janus_nursery_open_in(janus_scheduler *scheduler, janus_nursery *nu
 
 void jrt_nursery_free(struct jrt_nursery *n, enum jrt_on_heap on_heap)
 {
+    if (on_heap == JRT_SUPERVISED) {
+        jrt_upcalls.supervisor_free(n);
+        return;
+    }
     struct jrt_ledger *payer =
         on_heap == JRT_PAID ? ((struct jrt_paid_nursery *)(void *)n)->payer : NULL;
     free(n);

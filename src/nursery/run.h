@@ -88,15 +88,12 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
  * counts, [strand-canary]. */
 int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, int how);
 
-/* Both halves of jrt_task_run. `traced` is a constant; if true, the strand may be watched, too. */
-static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
+/* Calls a task's entry, cancelled or not. `traced` is a constant; if true, the strand may be
+ * watched, too. */
+static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_anyway(
     struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
     bool traced)
 {
-    jrt_debug_invariant("strand-canary", traced || !worker->strand->watched);
-    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
-        return jrt_task_skip(worker, task, owner);
-    }
     int64_t below = jrt_fuel_get(); /* the owner's, [purse-fuel] */
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
@@ -114,6 +111,18 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
     }
     if (traced && strand->watched) how = jrt_task_look_below(task, strand, how);
     return jrt_task_ran(task, n, owner, how, below, traced);
+}
+
+/* Both halves of jrt_task_run. */
+static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_as(
+    struct jrt_worker *worker, struct jrt_task *task, struct jrt_nursery *n, struct jrt_task *owner,
+    bool traced)
+{
+    jrt_debug_invariant("strand-canary", traced || !worker->strand->watched);
+    if (jrt_unlikely(jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
+        return jrt_task_skip(worker, task, owner);
+    }
+    return jrt_task_run_anyway(worker, task, n, owner, traced);
 }
 
 /* Runs a task where there is a trace, or a canary. In ending.c. */

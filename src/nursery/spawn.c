@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Spawning: a record, a count, a queue, in this order, so that a refusal leaves nothing behind.
- *
- * [spawn-stack]  A stack of the scheduler's size is part of a task: max_tasks, or the spawn
- *   capability, bounds their number. A larger stack, which the spawn or the nursery's options ask
- *   for, is memory of the child. The child's share pays for the part beyond the scheduler's size
- *   before the child exists. It gets that back when the child ends. A share without it is refused
- *   with SPAWN_BUDGET. The size is the promised one, rounded up to a power of two. Builds with
- *   sanitizers have larger stacks at the same price.
  */
 #include "base/options.h"
 #include "fiber/fiber.h"
@@ -42,12 +35,6 @@ static janus_status unpaid(janus_status status)
 }
 
 static const char first_name[] = "main";
-
-/* Counts one more live child where the nursery has a limit. */
-static inline janus_status count_in(struct jrt_nursery *n)
-{
-    return jrt_likely(!n->limited) ? JANUS_OK : jrt_room_take(n);
-}
 
 /* Whether a record has nothing but zeros from `any_flag` on. */
 static bool is_clean(const struct jrt_task *task)
@@ -115,137 +102,6 @@ static void leave(struct jrt_nursery *n, struct jrt_worker *worker)
     }
 }
 
-/* What a spawn has taken before the child exists. */
-struct taken {
-    struct jrt_admission admission;
-    struct jrt_terms    *terms; /* with_cap; NULL: none */
-    bool                 all;   /* the first task, without limits */
-    uint64_t             stack; /* bytes that its share pays for a larger stack, [spawn-stack] */
-};
-
-/* The price of a child's stack under these options. */
-static uint64_t stack_price(const struct jrt_nursery *n, const janus_spawn_options *options)
-{
-    const struct jrt_stack_class *classes = n->scheduler->depot->classes;
-    unsigned                      usual = n->scheduler->stack_class;
-    unsigned class = options->stack_bytes != 0 ? jrt_pool_stack_class(options->stack_bytes)
-                                               : jrt_initial_class(n->initial);
-    if (jrt_likely(class <= usual)) return 0;
-    return (classes[class].promised_bytes - classes[usual].promised_bytes) / JRT_STACK_FACTOR;
-}
-
-/* Whether the taken share pays for the stack. If not, the share goes back. */
-static janus_status afford_stack(struct jrt_nursery *n, const janus_spawn_options *options,
-                                 struct taken *taken)
-{
-    const struct jrt_admission *admission = &taken->admission;
-    taken->stack = stack_price(n, options);
-    uint64_t memory =
-        admission->account != NULL ? admission->share.memory : n->scheduler->task_budget.memory;
-    if (jrt_likely(taken->stack <= memory)) return JANUS_OK;
-    jrt_admission_return(admission);
-    jrt_terms_leave(n, jrt_worker_self());
-    return jrt_trouble(JANUS_SPAWN_BUDGET, JANUS_COMPONENT_MEMORY, taken->stack, memory);
-}
-
-static uint64_t cap_bits(const janus_cap *cap)
-{
-    return (uint64_t)cap->slot | cap->generation | cap->nonce;
-}
-
-/* Whether the options give the child a capability of its own. Few do. */
-static bool shows_cap(const janus_spawn_options *options)
-{
-    return (cap_bits(&options->spawn_cap) | cap_bits(&options->budget_cap) |
-            cap_bits(&options->channel_cap) | cap_bits(&options->executor_cap) |
-            cap_bits(&options->net_cap) | cap_bits(&options->file_cap) |
-            cap_bits(&options->process_cap) | cap_bits(&options->name_cap)) != 0;
-}
-
-/* with_cap: makes terms for the child. */
-static janus_status narrow(struct jrt_nursery *n, const janus_spawn_options *options,
-                           struct taken *taken)
-{
-    const struct jrt_caps caps = {{[JANUS_CAP_KIND_SPAWN] = options->spawn_cap,
-                                   [JANUS_CAP_KIND_BUDGET] = options->budget_cap,
-                                   [JANUS_CAP_KIND_CHANNEL] = options->channel_cap,
-                                   [JANUS_CAP_KIND_EXECUTOR] = options->executor_cap,
-                                   [JANUS_CAP_KIND_NET] = options->net_cap,
-                                   [JANUS_CAP_KIND_FILE] = options->file_cap,
-                                   [JANUS_CAP_KIND_PROCESS] = options->process_cap,
-                                   [JANUS_CAP_KIND_NAME] = options->name_cap}};
-    return jrt_terms_narrow(n, &caps, &taken->terms);
-}
-
-/* Counts one more live child where there is a limit, and takes what it needs. */
-static janus_status take(struct jrt_nursery *n, const janus_spawn_options *options,
-                         struct taken *taken)
-{
-    *taken = (struct taken){.terms = NULL};
-    janus_status status = shows_cap(options) ? narrow(n, options, taken) : JANUS_OK;
-    if (status != JANUS_OK) return status;
-    status = count_in(n);
-    if (status == JANUS_OK) {
-        /* After a wait for room, the task may be on another worker. */
-        bool waits = options->when_full == JANUS_WHEN_FULL_WAIT;
-        status = JANUS_TASK_LIMIT;
-        taken->admission.full = NULL;
-        if (!waits || !jrt_wish_is_behind(n)) {
-            status = jrt_terms_take_child(n, jrt_worker_self(), options->budget, &taken->admission);
-        }
-        if (status == JANUS_TASK_LIMIT && waits) {
-            status = jrt_wish_wait(n, options->budget, &taken->admission);
-        }
-        if (status == JANUS_OK) status = afford_stack(n, options, taken);
-        if (status != JANUS_OK) {
-            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
-        } else if (taken->admission.account != NULL) {
-            jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SHARE);
-        }
-        if (status != JANUS_OK && n->limited) jrt_room_give(n);
-    }
-    if (status != JANUS_OK) jrt_terms_put(taken->terms);
-    /* A wait was cancelled. Only now, because this may end the task: it holds no room. */
-    struct jrt_task *task = status == JANUS_CANCELLED ? jrt_task_current() : NULL;
-    return task != NULL ? jrt_task_cancelled_or_end(task) : status;
-}
-
-/* Returns what a refused spawn has taken. */
-static void refuse(struct jrt_nursery *n, struct jrt_worker *worker, struct jrt_task *task,
-                   const struct taken *taken)
-{
-    if (task != NULL && task->purse != NULL) {
-        task->purse->account = NULL; /* the share goes back as it came */
-        jrt_purse_close(worker, task);
-    } else {
-        jrt_terms_put(taken->terms);
-    }
-    jrt_admission_return(&taken->admission);
-    if (task != NULL) jrt_task_retire(n->scheduler, worker, task);
-    jrt_terms_leave(n, worker);
-    if (n->limited) jrt_room_give(n);
-}
-
-/* Gives the child its share and its terms, if it has any. */
-static bool endow(struct jrt_task *task, const struct taken *taken)
-{
-    struct jrt_admission admission = taken->admission;
-    bool                 plain = taken->terms == NULL && !taken->all && taken->stack == 0;
-    if (admission.account == NULL && plain) return true;
-    if (admission.account == NULL) admission.share = task->nursery->scheduler->task_budget;
-    if (taken->all) {
-        admission.share = janus_budget_of(JANUS_UNLIMITED, JANUS_UNLIMITED, JANUS_UNLIMITED,
-                                          JANUS_UNLIMITED, JANUS_UNLIMITED);
-    }
-    struct jrt_purse *purse = jrt_purse_make(task, &admission);
-    if (purse == NULL) return false;
-    purse->terms = taken->terms;
-    jrt_debug_invariant("spawn-stack", purse->left.memory >= taken->stack);
-    purse->left.memory -= taken->stack;
-    purse->stack = taken->stack;
-    return true;
-}
-
 /* Charges the spawner one op. A pool pays for the spawn itself, but an overdue turn ends here in
  * any case. OK, CANCELLED. */
 static janus_status pay(const struct jrt_nursery *n, struct jrt_worker *worker)
@@ -293,26 +149,41 @@ static bool christen(struct jrt_task *task, const char *given)
     return task->name != NULL;
 }
 
-/* Starts a child with all that it needs. On any error, all of it is returned. */
-static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
-                                const janus_spawn_options *options, const struct taken *taken,
-                                janus_task_id *out)
+/* Makes a child with all that it needs, and counts it. On any error, all of it is returned. */
+static janus_status make_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                               const janus_site *site, const janus_spawn_options *options,
+                               const struct jrt_taken *taken, struct jrt_task **out)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = jrt_task_alloc(n->scheduler, worker);
     janus_status       status = JANUS_OK;
-    struct jrt_launch  launch;
-    if (task != NULL) fill(task, n, entry, argument, options->site);
-    if (task == NULL || !endow(task, taken) || !christen(task, options->name))
+    if (task != NULL) fill(task, n, entry, argument, site);
+    if (task == NULL || !jrt_taken_endow(task, taken) || !christen(task, options->name))
         status = JANUS_NO_MEMORY;
     if (status == JANUS_OK && !enter(n, worker)) status = JANUS_CLOSED;
-    if (status == JANUS_OK) {
-        equip(task, options);
-        status = jrt_launch_prepare(&launch, n, worker, task);
-        if (status != JANUS_OK) leave(n, worker);
-    }
     if (status != JANUS_OK) {
-        refuse(n, worker, task, taken);
+        jrt_taken_return(n, worker, task, taken);
+        return status;
+    }
+    equip(task, options);
+    *out = task;
+    return JANUS_OK;
+}
+
+/* Starts a child. */
+static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                                const janus_spawn_options *options, const struct jrt_taken *taken,
+                                janus_task_id *out)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task;
+    struct jrt_launch  launch;
+    janus_status status = make_child(n, entry, argument, options->site, options, taken, &task);
+    if (status != JANUS_OK) return status;
+    status = jrt_launch_prepare(&launch, n, worker, task);
+    if (status != JANUS_OK) {
+        leave(n, worker);
+        jrt_taken_return(n, worker, task, taken);
         return status;
     }
     if (out != NULL) {
@@ -322,6 +193,46 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
     jrt_note_by_caller(n->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     jrt_launch(&launch, n, worker, task);
     return JANUS_OK;
+}
+
+/* Starts a resident child. */
+static janus_status start_resident(struct jrt_nursery *n, struct jrt_resident *resident,
+                                   const janus_spawn_options *options,
+                                   const struct jrt_taken *taken, bool at_rest)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task;
+    janus_status       status =
+        make_child(n, resident->rules->entry, resident, &resident->site, options, taken, &task);
+    if (status != JANUS_OK) return status;
+    task->dirty = task->resident = true;
+    resident->rules->begins(resident, task);
+    jrt_note_by_caller(n->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
+    if (worker == NULL || worker->scheduler != n->scheduler) {
+        jrt_submit_outside(n->scheduler, task);
+    } else if (at_rest) {
+        jrt_rest_first(worker, task);
+    } else {
+        jrt_submit_fresh(worker, task);
+    }
+    return JANUS_OK;
+}
+
+janus_status jrt_spawn_resident(struct jrt_nursery *n, struct jrt_resident *resident,
+                                const janus_spawn_options *options, bool at_rest)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *current = worker != NULL ? worker->current : NULL;
+    struct jrt_taken   taken = {.terms = NULL};
+    if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return JANUS_CLOSED;
+    if (worker != NULL) worker->current = NULL; /* neither its terms nor its count matter here */
+    janus_status status = jrt_terms_take_child(n, worker, options->budget, &taken.admission);
+    if (status == JANUS_OK) status = jrt_taken_stack(n, options, &taken);
+    if (status == JANUS_OK) {
+        status = start_resident(n, resident, options, &taken, at_rest);
+    }
+    if (worker != NULL) worker->current = current;
+    return status;
 }
 
 /* Like jrt_stack_check, but without a toll: a spawn pays. */
@@ -336,10 +247,12 @@ static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argum
 {
     look_at_stack();
     if (entry == NULL) return unpaid(JANUS_INVALID);
+    /* Only a supervisor starts children in its nursery. */
+    if (jrt_unlikely(n->on_heap == JRT_SUPERVISED)) return unpaid(JANUS_STATE);
     if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return unpaid(JANUS_CLOSED);
-    struct taken taken;
-    janus_status status = pay(n, jrt_worker_self());
-    if (status == JANUS_OK) status = take(n, options, &taken);
+    struct jrt_taken taken;
+    janus_status     status = pay(n, jrt_worker_self());
+    if (status == JANUS_OK) status = jrt_taken_take(n, options, &taken);
     if (status != JANUS_OK) return unpaid(status);
     return start_child(n, entry, argument, options, &taken, out);
 }
@@ -532,7 +445,7 @@ janus_status jrt_spawn_first(janus_nursery *nursery, janus_entry *entry, void *a
 {
     struct jrt_nursery       *n = jrt_nursery_of(nursery);
     const janus_spawn_options options = {.name = first_name};
-    struct taken              taken = {.terms = NULL};
+    struct jrt_taken          taken = {.terms = NULL};
     if (n->terms == NULL) return spawn(n, entry, argument, &options, NULL);
     taken.all = true;
     return start_child(n, entry, argument, &options, &taken, NULL);

@@ -12,6 +12,7 @@
 #include "means/trouble.h"
 #include "means/ward.h"
 #include "nursery/pay.h"
+#include "rt/inside.h"
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/task.h"
@@ -220,6 +221,44 @@ void *janus_detach(void *block)
     return apart;
 }
 
+/*
+ * [block-post]  A detached block that lies in a mailbox has a mark in its tab, beside the ledger
+ *   that pays for it. Only the mailbox takes it out again. So the sender can neither send it twice
+ *   nor adopt or discard it meanwhile.
+ */
+#define POSTED ((uintptr_t)1)
+
+static bool is_posted(void *block)
+{
+    _Atomic(uintptr_t) *tab = (_Atomic(uintptr_t) *)(void *)jrt_heap_tab(block);
+    return (jrt_load_relaxed(tab) & POSTED) != 0; /* relaxed: a caller's mistake, not a race. */
+}
+
+static void demand_free(void *block)
+{
+    jrt_contract(!is_posted(block), "this block travels with a message: it belongs to the mailbox");
+}
+
+size_t jrt_block_post(void *block)
+{
+    _Atomic(uintptr_t) *tab = (_Atomic(uintptr_t) *)(void *)jrt_heap_tab(block);
+    size_t              cost = jrt_heap_detached_cost(block);
+    uintptr_t           ledger = jrt_load_relaxed(tab); /* relaxed: the cas decides. */
+    demand_free(block);
+    /* relaxed: the mailbox's lock orders the rest. */
+    bool mine = jrt_cas_relaxed(tab, &ledger, ledger | POSTED);
+    jrt_contract(mine, "this block travels with a message: it belongs to the mailbox");
+    return cost;
+}
+
+void jrt_block_unpost(void *block)
+{
+    _Atomic(uintptr_t) *tab = (_Atomic(uintptr_t) *)(void *)jrt_heap_tab(block);
+    uintptr_t           ledger = jrt_load_relaxed(tab); /* relaxed, both: its own now. */
+    jrt_debug_invariant("block-post", (ledger & POSTED) != 0);
+    jrt_store_relaxed(tab, ledger & ~POSTED); /* relaxed: as above. */
+}
+
 janus_status janus_adopt(void *block)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -228,6 +267,8 @@ janus_status janus_adopt(void *block)
     if (block == NULL) return JANUS_OK;
     struct jrt_heap *heap = heap_of(task);
     if (heap == NULL) return JANUS_NO_MEMORY;
+    (void)jrt_heap_detached_cost(block); /* it was detached */
+    demand_free(block);
     struct jrt_ledger *ledger = *jrt_heap_tab(block);
     size_t             cost = jrt_heap_detached_cost(block);
     /* The task has already paid. */
@@ -247,15 +288,22 @@ janus_status janus_adopt(void *block)
     return JANUS_OK;
 }
 
-void janus_discard(void *block)
+void jrt_block_discard(void *block)
 {
-    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_worker *worker = jrt_worker_self();
-    if (block == NULL) return;
     struct jrt_ledger *ledger = *jrt_heap_tab(block);
     size_t             cost = jrt_heap_detached_cost(block);
     jrt_heap_discard(worker != NULL ? &worker->heaps : NULL, block);
     jrt_ledger_refund(ledger, cost);
+}
+
+void janus_discard(void *block)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (block == NULL) return;
+    (void)jrt_heap_detached_cost(block); /* it was detached */
+    demand_free(block);
+    jrt_block_discard(block);
 }
 
 /* How many locks the task holds. */

@@ -42,6 +42,7 @@
 #include "cancel/wait.h"
 #include "means/call.h"
 #include "nursery/nursery.h"
+#include "rt/inside.h"
 #include "task/task.h"
 #include "task/worker.h"
 #include "work/work.h"
@@ -89,6 +90,11 @@ void janus_waitpoint_wake(janus_waitpoint *given)
 {
     jrt_stack_check(); /* [stack-reserve] */
     jrt_contract(given != NULL, "janus_waitpoint_wake: `point` is NULL");
+    jrt_waitpoint_wake(given);
+}
+
+void jrt_waitpoint_wake(janus_waitpoint *given)
+{
     struct point *point = point_of(given);
     uint64_t      word = jrt_load_relaxed(&point->word); /* relaxed: the cas decides. */
     do {

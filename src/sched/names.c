@@ -114,7 +114,7 @@ static void enter(struct jrt_names *names, const char *name, uint64_t hash, cons
     struct jrt_name *slot = slot_of(names, name, hash);
     slot->hash = hash;
     memcpy(slot->value, value, sizeof slot->value);
-    (void)strcpy(slot->text, name);
+    memcpy(slot->text, name, strlen(name) + 1);
     names->count++;
     jrt_debug_invariant("names-room", names->count + names->reserved <= names->capacity / 4 * 3);
 }

@@ -143,8 +143,9 @@ struct jrt_nursery {
 /* How a nursery on the heap was made. */
 enum jrt_on_heap {
     JRT_NOT_ON_HEAP,
-    JRT_ON_HEAP, /* by janus_nursery_create, or a fork */
-    JRT_PAID,    /* by janus_nursery_create, and its task pays for it */
+    JRT_ON_HEAP,    /* by janus_nursery_create, or a fork */
+    JRT_PAID,       /* by janus_nursery_create, and its task pays for it */
+    JRT_SUPERVISED, /* the beginning of a supervisor, actor/supervisor.h */
 };
 
 /* The first children that failed; failures.c. */

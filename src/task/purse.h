@@ -64,6 +64,7 @@ struct jrt_purse {
 
     /* While the task is exhausted, under the nursery's lock, like the rare part. */
     bool                 listed : 1, reported : 1;
+    bool                 capped : 1; /* the task's own: nobody gives it more, [actor-apart] */
     janus_component      lacks : 8;
     struct jrt_list_node exhausted; /* on the nursery's list */
 };

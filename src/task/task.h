@@ -197,6 +197,7 @@ struct jrt_task {
     uint8_t             panic;          /* janus_panic_kind */
     bool                saw_cancel : 1; /* a call reported its cancel to it */
     bool                owns_name : 1;  /* a copy of a given name; else a literal */
+    bool                resident : 1;   /* `site` is that of a jrt_resident, nursery.h */
     bool                ending;         /* its call has ended, and it is cleaning up */
     _Atomic(uint16_t)   shield;         /* number of shields begun */
     _Atomic(uint16_t)   worker;         /* that it last left to wait; valid if `since` is not 0 */

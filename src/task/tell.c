@@ -131,6 +131,17 @@ void jrt_tell_panic(const struct jrt_task *task, janus_panic_kind kind, const ch
     tell(scheduler, &line, &report);
 }
 
+void jrt_tell_line(const janus_scheduler *scheduler, const char *who, const char *what)
+{
+    struct line line = {.used = 0};
+    uint32_t    left_out;
+    if (scheduler->quiet_panics || scheduler->on_panic != NULL || scheduler->world != NULL) return;
+    if (!may_print(&left_out)) return; /* [tell-rate] */
+    put(&line, "janusrt: %s: %s", who, what);
+    line.bytes[line.used++] = '\n';
+    (void)jrt_write_all(STDERR_FILENO, line.bytes, line.used);
+}
+
 void jrt_tell_callback(const char *what, const char *why)
 {
     struct line        line = {.used = 0};

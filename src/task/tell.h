@@ -12,6 +12,10 @@
 void jrt_tell_panic(const struct jrt_task *task, janus_panic_kind kind, const char *message,
                     const void *const *frames, unsigned frame_count);
 
+/* Writes a line to stderr, unless the scheduler is quiet, reports panics elsewhere, or is
+ * simulated. */
+void jrt_tell_line(const janus_scheduler *scheduler, const char *who, const char *what);
+
 /* Reports a broken callback, which belongs to no task. */
 void jrt_tell_callback(const char *what, const char *why);
 

@@ -10,6 +10,7 @@
 #include <janusrt/scheduler.h>
 #include <stdbool.h>
 
+struct jrt_nursery;
 struct jrt_run_end;
 struct jrt_task;
 struct jrt_worker;
@@ -29,6 +30,14 @@ struct jrt_upcalls {
     /* All workers sleep: says whether any task waits, and ends the waits. */
     bool (*anybody_waits)(janus_scheduler *scheduler);
     bool (*break_deadlock)(janus_scheduler *scheduler);
+
+    /* Timers have rung: what they mean to actors. */
+    void (*flush_actors)(void);
+
+    /* For nursery. A task ends without ending its supervisor: before and after the supervisor's
+     * nursery ends. */
+    void (*supervisor_abandon)(struct jrt_nursery *n);
+    void (*supervisor_free)(struct jrt_nursery *n);
 
     /* For rt. Whether an explorer watches this process; the calls that it makes its own. */
     bool         (*explored)(void);

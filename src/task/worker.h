@@ -160,11 +160,12 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     bool                         in_set; /* it sleeps there; idle_lock, [poll-sleep] */
 
     /* The worker's own again, on another line. */
-    struct jrt_holder       *holder; /* spare, for a task; NULL: none */
-    struct jrt_seat         *seat;   /* the seat that it is, constant, or NULL */
-    struct jrt_audit_writer *audit;  /* NULL: nothing is recorded */
-    uint32_t                *loads;  /* owned; LEAST_LOADED only, else NULL */
-    int64_t                  seized; /* of its quota, just now, [limit-seize]; the limit's lock */
+    struct jrt_holder       *holder;   /* spare, for a task; NULL: none */
+    struct jrt_seat         *seat;     /* the seat that it is, constant, or NULL */
+    struct jrt_audit_writer *audit;    /* NULL: nothing is recorded */
+    uint32_t                *loads;    /* owned; LEAST_LOADED only, else NULL */
+    int64_t                  seized;   /* of its quota, just now, [limit-seize]; the limit's lock */
+    void                    *question; /* a spare one, actor/question.c; NULL: none */
     /* Tasks that began here to wait for a descriptor, less those that went on here, [poll-stuck] */
     _Atomic(int64_t) io_waits;
 };

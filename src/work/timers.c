@@ -75,6 +75,7 @@ uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler)
     note_next(scheduler);
     jrt_unlock(&scheduler->timer_lock);
     jrt_upcalls.flush_tokens(); /* of nurseries whose deadline passed */
+    jrt_upcalls.flush_actors();
     /* relaxed: set under the lock, by this thread or another. */
     if (jrt_unlikely(jrt_load_relaxed(&scheduler->watching) == 2)) jrt_poll_watched(scheduler);
     return now;

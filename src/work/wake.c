@@ -21,7 +21,7 @@ static inline bool end_wait(struct jrt_task *task, janus_status status, uint32_t
     } while (!jrt_cas_acq_rel(&task->park, &park, awake));
     *out_parked = (park & JRT_PARK_MASK) == JRT_PARKED;
     /* The task left a strand behind, which its next worker enters. */
-    jrt_debug_invariant("park-wake", !*out_parked || jrt_task_began(task));
+    jrt_debug_invariant("park-wake", !*out_parked || jrt_task_began(task) || task->resident);
     if (*out_parked) jrt_task_move(task, JANUS_TASK_STATE_READY);
     return true;
 }
@@ -113,6 +113,12 @@ bool jrt_task_serve_quietly(struct jrt_worker *worker, struct jrt_task *task)
         return true;
     }
     return submit_slow(worker, task);
+}
+
+bool jrt_task_claim(struct jrt_task *task)
+{
+    bool parked = false;
+    return end_wait(task, JANUS_OK, 0, &parked) && parked;
 }
 
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status)

@@ -273,6 +273,10 @@ bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task);
  * jrt_task_serve. */
 bool jrt_task_serve_quietly(struct jrt_worker *worker, struct jrt_task *task);
 
+/* Ends the wait of a task at rest, [task-rest]. True: the caller queues it, by jrt_submit_served or
+ * jrt_submit_outside, when it holds no lock. False: it was awake. */
+bool jrt_task_claim(struct jrt_task *task);
+
 /* Ends a wait with a status, if the wait may be interrupted. */
 bool jrt_task_interrupt(struct jrt_task *task, janus_status status);
 

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Supervised children that cannot pay.
+ *
+ * [allowance]  An allowance is an amount for each period. A child that runs out takes it at most
+ *   once in a period. If it has taken it, it waits, exhausted, and the place's alarm gives it the
+ *   next one when the period is over. A child that is exhausted more than max_exhaustions times
+ *   within the supervisor's period has failed.
+ */
+#include "actor/supervisor.h"
+
+#include "means/purse.h"
+#include "means/terms.h"
+#include "nursery/nursery.h"
+#include "plat/seam.h"
+
+enum { PORTION = 1000 };
+
+/* The allowance of a place: its own, its supervisor's, or the profile's. */
+static janus_allowance allowance_of(const struct jrt_actor_place *place)
+{
+    const janus_supervisor *supervisor = place->supervisor;
+    janus_allowance         allowance = place->spec->options.allowance;
+    if (allowance.period_ns == 0) allowance = supervisor->options.allowance;
+    if (allowance.period_ns != 0 || supervisor->scheduler->profile != JANUS_PROFILE_CLUSTER)
+        return allowance;
+    janus_budget whole = supervisor->scheduler->task_budget;
+#define X(name, field) allowance.amount.field = whole.field / 10;
+    JANUS_COMPONENT_MAP(X)
+#undef X
+    allowance.period_ns = 100 * JANUS_MS;
+    return allowance;
+}
+
+/* Counts an exhaustion. False: too many in this period. */
+static bool count_short(struct jrt_actor_place *place, struct jrt_actor_rare *rare, uint64_t now)
+{
+    const janus_supervisor_options *options = &place->supervisor->options;
+    if (rare->short_since == 0 || now - rare->short_since >= options->period_ns) {
+        rare->short_since = now;
+        rare->short_count = 0;
+    }
+    return ++rare->short_count <= options->max_exhaustions;
+}
+
+static bool has_pool(const struct jrt_actor_place *place)
+{
+    const struct jrt_terms *terms = jrt_supervisor_nursery(place->supervisor)->terms;
+    return terms != NULL && terms->account != NULL;
+}
+
+/* Whether the pool can pay that now. If not, nobody will: the child has failed. */
+static bool pool_has(const struct jrt_actor_place *place, const janus_budget *amount)
+{
+    struct jrt_account_books books;
+    jrt_account_read(jrt_supervisor_nursery(place->supervisor)->terms->account, &books);
+    return janus_budget_lacks(books.left, *amount) == JANUS_COMPONENT_NONE;
+}
+
+/* What a child without an allowance draws from the pool at once. */
+static janus_budget portion(const janus_exhausted *child)
+{
+    uint64_t     amount = child->needs > PORTION ? child->needs : PORTION;
+    janus_budget portion = janus_budget_zero();
+#define X(name, field)                                                                             \
+    if (child->lacks == JANUS_COMPONENT_##name) portion.field = amount;
+    JANUS_COMPONENT_MAP(X)
+#undef X
+    return portion;
+}
+
+static janus_verdict use_allowance(struct jrt_actor_place *place, const janus_exhausted *child,
+                                   janus_budget *grant)
+{
+    janus_allowance allowance = allowance_of(place);
+    uint64_t        now = jrt_clock_now_ns();
+    janus_verdict   verdict = JANUS_VERDICT_IGNORE;
+    jrt_place_lock(place);
+    struct jrt_actor_rare *rare = jrt_place_rare(place);
+    if (rare == NULL || !count_short(place, rare, now)) {
+        verdict = JANUS_VERDICT_RESTART;
+    } else if (allowance.period_ns == 0 && has_pool(place)) {
+        *grant = portion(child); /* as AUTO does */
+        verdict = pool_has(place, grant) ? JANUS_VERDICT_RECHARGE : JANUS_VERDICT_RESTART;
+    } else if (allowance.period_ns == 0 || janus_budget_get(&allowance.amount, child->lacks) == 0) {
+        verdict = JANUS_VERDICT_IGNORE;
+    } else if (rare->refilled_at == 0 || now - rare->refilled_at >= allowance.period_ns) {
+        rare->refilled_at = now;
+        *grant = allowance.amount;
+        verdict = JANUS_VERDICT_RECHARGE;
+    } else {
+        rare->refill_at = rare->refilled_at + allowance.period_ns;
+        if (!jrt_place_arm(place)) verdict = JANUS_VERDICT_RESTART;
+    }
+    jrt_place_unlock(place);
+    return verdict;
+}
+
+janus_verdict jrt_supervisor_on_exhausted(void *argument, const janus_exhausted *child,
+                                          janus_budget *grant)
+{
+    janus_supervisor       *supervisor = argument;
+    struct jrt_actor_place *place = jrt_place_current();
+    janus_verdict           verdict = JANUS_VERDICT_IGNORE;
+    if (place == NULL) return JANUS_VERDICT_IGNORE;
+    if (supervisor->options.on_exhausted != NULL) {
+        verdict = supervisor->options.on_exhausted(supervisor->options.on_exhausted_argument, child,
+                                                   grant);
+    }
+    if (verdict == JANUS_VERDICT_IGNORE) verdict = use_allowance(place, child, grant);
+    if (verdict == JANUS_VERDICT_RESTART) {
+        jrt_place_lock(place);
+        place->forced = supervisor->options.on_exhausted != NULL;
+        jrt_place_unlock(place);
+    }
+    return verdict;
+}
+
+void jrt_place_refill(struct jrt_actor_place *place, uint64_t serial)
+{
+    janus_allowance   allowance = {.period_ns = 0};
+    janus_task_id     task = 0;
+    janus_supervisor *supervisor = NULL;
+    jrt_place_lock(place);
+    if (place->serial == serial && place->task != NULL) {
+        supervisor = jrt_supervisor_enter(place);
+        task = jrt_task_id(place->task);
+        allowance = allowance_of(place);
+        place->rare->refilled_at = jrt_clock_now_ns();
+    }
+    jrt_place_unlock(place);
+    if (supervisor == NULL) return;
+    janus_status status =
+        jrt_nursery_give(jrt_supervisor_nursery(supervisor), task, &allowance.amount);
+    if (status == JANUS_BUDGET_EXHAUSTED) { /* the pool is empty: try again later */
+        jrt_place_lock(place);
+        if (place->serial == serial && place->rare != NULL) {
+            place->rare->refill_at = place->rare->refilled_at + allowance.period_ns;
+            (void)jrt_place_arm(place); /* it was armed: there is memory */
+        }
+        jrt_place_unlock(place);
+    }
+    jrt_supervisor_leave(supervisor);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Mailboxes.
+ *
+ * Messages lie in a ring that is made with the first message and freed when the actor rests. It
+ * grows up to the actor's limit, which also counts messages put aside. A sender that finds no room
+ * waits in a queue. The thread that makes room lets the oldest sender go on, and the others stay
+ * behind it: a cast that finds senders waiting waits, too. So the order of one sender's messages
+ * holds.
+ *
+ * [mail-lone]  Most letters to an actor at rest come alone, and are short. So a place has room for
+ *   one of them in itself, and needs a ring only for the second.
+ *
+ * [mail-count]  Each message is in exactly one of five counts: sent = handled + returned + dead +
+ *   lying in the mailbox + in hand. `handled` counts a message when its handler is called.
+ *
+ * [mail-room]  A sender that was served has a place reserved: `served` senders that have not gone
+ *   on yet count as messages. A served sender that is cancelled passes its place on.
+ */
+#include "actor/place.h"
+
+#include "base/options.h"
+#include "base/outside.h"
+#include "cancel/cancel.h"
+#include "cancel/wait.h"
+#include "chan/pay.h"
+#include "means/call.h"
+#include "means/trouble.h"
+#include "nursery/nursery.h"
+#include "rt/inside.h"
+#include "work/work.h"
+
+#include <janusrt/memory.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    RING_FIRST = 4,   /* messages */
+    RING_KEPT = 2048, /* bytes with which a new ring begins at most */
+};
+
+/* The ring. */
+
+/* Makes room for one more in the ring. */
+static bool grow(struct jrt_actor_place *place)
+{
+    size_t   each = jrt_letter_bytes(place);
+    bool     lone = place->ring == NULL || place->ring == place->lone;
+    uint32_t room = lone ? place->last_room : place->room * 2;
+    if (place->ring == NULL && each <= sizeof place->lone) {
+        jrt_debug_invariant("mail-lone", place->count == 0);
+        place->ring = place->lone; /* [mail-lone] */
+        place->room = 1;
+        return true;
+    }
+    if (room < RING_FIRST) room = RING_FIRST;
+    while (lone && room > RING_FIRST && room * each > RING_KEPT) room /= 2;
+    char *ring = jrt_malloc(room * each);
+    if (ring == NULL) return false;
+    for (uint32_t i = 0; i < place->count; i++) {
+        memcpy(ring + i * each, jrt_mail_slot(place, place->head + i), each);
+    }
+    if (place->ring != place->lone) free(place->ring);
+    place->ring = ring;
+    place->room = place->last_room = room;
+    place->head = 0;
+    return true;
+}
+
+/* Under the lock. False: no memory. */
+static inline __attribute__((always_inline)) bool put(struct jrt_actor_place       *place,
+                                                      const struct jrt_letter_head *head,
+                                                      const void                   *message)
+{
+    if (jrt_unlikely(place->ring == NULL || place->count == place->room) && !grow(place))
+        return false;
+    char  *at = jrt_mail_slot(place, place->head + place->count);
+    size_t bytes = jrt_place_behaviour(place)->message_bytes;
+    memcpy(at, head, sizeof *head);
+    jrt_letter_copy(at + sizeof *head, message, bytes);
+    place->count++;
+    place->sent++;
+    return true;
+}
+
+void jrt_mail_rest(struct jrt_actor_place *place)
+{
+    if (place->ring == NULL || place->ring == place->lone || place->count != 0) return;
+    free(place->ring);
+    place->ring = NULL;
+    place->head = place->room = 0;
+}
+
+static uint32_t limit_of(const struct jrt_actor_place *place)
+{
+    uint32_t limit = place->spec->options.max_messages;
+    return limit != 0 ? limit : JRT_ACTOR_MESSAGES;
+}
+
+/* Places that are taken: messages, those put aside, and those reserved for served senders. */
+static uint32_t taken(const struct jrt_actor_place *place)
+{
+    uint32_t aside = place->rare != NULL ? place->rare->aside_count : 0;
+    return place->count + aside + place->reserved;
+}
+
+janus_status jrt_mail_take_up(struct jrt_actor_place *place)
+{
+    size_t       each = jrt_letter_bytes(place);
+    janus_status status = JANUS_OK;
+    jrt_place_lock(place);
+    struct jrt_actor_rare *rare = place->rare;
+    while (rare != NULL && rare->aside_count > 0) { /* the newest first, each to the front */
+        if ((place->ring == NULL || place->count == place->room) && !grow(place)) {
+            status = JANUS_NO_MEMORY;
+            break;
+        }
+        place->head--;
+        place->count++;
+        memcpy(jrt_mail_slot(place, place->head), rare->aside + --rare->aside_count * each, each);
+    }
+    jrt_place_unlock(place);
+    return status;
+}
+
+/* Waking. */
+
+struct jrt_task *jrt_place_rouse(struct jrt_actor_place *place)
+{
+    if (jrt_likely(!place->resting)) return NULL;
+    struct jrt_task *task = place->task;
+    place->resting = false;
+    if (place->rare != NULL) jrt_place_idle(place, false);
+    return jrt_task_claim(task) ? task : NULL; /* false: a cancel was first */
+}
+
+void jrt_place_queue(struct jrt_task *task)
+{
+    janus_scheduler   *scheduler = task->nursery->scheduler;
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_likely(worker != NULL && worker->scheduler == scheduler)) {
+        jrt_submit_served(worker, task);
+        return;
+    }
+    jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: the task keeps it open. */
+    jrt_submit_outside(scheduler, task);
+    jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch, [point-guest]. */
+}
+
+/* Dead letters. */
+
+static void bury(struct jrt_actor_place *place, const struct jrt_letter_head *head,
+                 janus_status status)
+{
+    (void)place;
+    if (head->is_call) {
+        (void)jrt_question_end(head->question, head->key, status, NULL, 0);
+    } else if (head->block != NULL) {
+        jrt_block_unpost(head->block);
+        jrt_block_discard(head->block);
+    }
+}
+
+static void serve_all_with_room(struct jrt_actor_place *place);
+
+void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
+{
+    struct jrt_letter_head head;
+    bool                   any = false;
+    if (jrt_place_behaviour(place) == NULL) return;
+    for (;;) {
+        jrt_place_lock(place);
+        bool found = jrt_mail_take(place, &head, NULL);
+        if (!found && place->rare != NULL && place->rare->aside_count > 0) {
+            const char *at =
+                place->rare->aside + --place->rare->aside_count * jrt_letter_bytes(place);
+            memcpy(&head, at, sizeof head);
+            if (!head.is_call && head.block != NULL) place->rare->block_bytes -= head.key;
+            found = true;
+        }
+        bool call = found && head.is_call;
+        if (found && call) place->returned++;
+        if (found && !call) place->dead++;
+        if (!found) {
+            jrt_mail_rest(place);
+            serve_all_with_room(place);
+        }
+        jrt_place_unlock(place);
+        if (!found) break;
+        any = any || !call;
+        bury(place, &head, status);
+    }
+    if (any) jrt_dead_letter_tell(place);
+}
+
+/* Senders that wait. */
+
+static bool has_senders(const struct jrt_actor_place *place)
+{
+    return place->rare != NULL && place->rare->senders != NULL;
+}
+
+void jrt_senders_serve(struct jrt_actor_place *place, bool all)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    struct jrt_sender     *sender = NULL;
+    while (rare != NULL && (sender = rare->senders) != NULL &&
+           (all || taken(place) < limit_of(place))) {
+        rare->senders = sender->next;
+        if (rare->senders == NULL) rare->senders_end = &rare->senders;
+        sender->served = true;
+        if (!all) place->reserved++;
+        sender->reserved = !all;
+        jrt_circle_over(&sender->circle);
+        /* Under the lock: the sender goes on only after it has taken the lock. */
+        (void)jrt_task_wake(sender->task, JANUS_OK);
+        if (!all) return; /* one for each message that left */
+    }
+}
+
+/* The mailbox is empty: senders go on while there is room. Under the lock. */
+static void serve_all_with_room(struct jrt_actor_place *place)
+{
+    while (has_senders(place) && taken(place) < limit_of(place)) jrt_senders_serve(place, false);
+}
+
+struct room_wait {
+    struct jrt_waiting      waiting; /* first */
+    struct jrt_actor_place *place;
+    uint64_t                serial;
+    struct jrt_sender       sender;
+};
+
+static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    struct room_wait       *wait = (struct room_wait *)waiting;
+    struct jrt_actor_place *place = wait->place;
+    janus_status            status = JANUS_WOULD_WAIT;
+    jrt_place_lock(place);
+    bool here = place->serial == wait->serial && place->open;
+    if (!here || jrt_place_rare(place) == NULL) {
+        status = here ? JANUS_NO_MEMORY : JANUS_CLOSED;
+    } else if (!has_senders(place) && taken(place) < limit_of(place)) {
+        place->reserved++;
+        wait->sender.reserved = true;
+        status = JANUS_OK;
+    } else {
+        wait->sender.task = task;
+        wait->sender.next = NULL;
+        *place->rare->senders_end = &wait->sender;
+        place->rare->senders_end = &wait->sender.next;
+    }
+    jrt_place_unlock(place);
+    return status;
+}
+
+static void take_out(struct jrt_actor_place *place, struct jrt_sender *sender)
+{
+    struct jrt_sender **link = &place->rare->senders;
+    while (*link != sender) link = &(*link)->next;
+    *link = sender->next;
+    if (place->rare->senders_end == &sender->next) place->rare->senders_end = link;
+}
+
+static janus_status come_out(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended)
+{
+    struct room_wait       *wait = (struct room_wait *)waiting;
+    struct jrt_actor_place *place = wait->place;
+    (void)task;
+    jrt_place_lock(place);
+    if (!wait->sender.served) {
+        take_out(place, &wait->sender);
+    } else if (ended != JANUS_OK && wait->sender.reserved &&
+               place->serial == wait->serial) { /* it passes the room on */
+        place->reserved--;
+        wait->sender.reserved = false;
+        jrt_senders_serve(place, false);
+    }
+    jrt_place_unlock(place);
+    return ended;
+}
+
+/* Waits for room. OK: a place is reserved, if `reserved`. */
+static janus_status wait_for_room(struct jrt_actor_place *place, uint64_t serial,
+                                  uint64_t deadline_ns, bool *out_reserved)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    struct jrt_task   *task = worker->current;
+    struct room_wait   wait = {.waiting = {.why = JRT_WAIT_MAILBOX,
+                                           .deadline_ns = deadline_ns,
+                                           .join = queue_up,
+                                           .leave = come_out},
+                               .place = place,
+                               .serial = serial};
+    if (jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE) return JANUS_CANCELLED;
+    if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
+    /* A call that waits for room has said so already, and goes on to wait for its answer. */
+    const struct jrt_actor_place *self = jrt_place_of(task);
+    /* relaxed: its own. */
+    bool calls = self != NULL && jrt_load_relaxed(&self->waits) >> 32 == place->index + UINT64_C(1);
+    if (!calls && !jrt_circle_enter(place)) return JANUS_DEADLOCK;
+    if (!calls) wait.sender.circle = jrt_circle_now();
+    janus_status status = jrt_wait(worker, &wait.waiting);
+    if (!calls) jrt_circle_leave();
+    *out_reserved = wait.sender.reserved;
+    return status;
+}
+
+/* Casting. */
+
+/* Takes the oldest cast out for DROP_OLDEST. False: no cast is queued. Under the lock. */
+static bool drop_oldest(struct jrt_actor_place *place, struct jrt_letter_head *out)
+{
+    size_t each = jrt_letter_bytes(place);
+    for (uint32_t i = 0; i < place->count; i++) {
+        memcpy(out, jrt_mail_slot(place, place->head + i), sizeof *out);
+        if (out->is_call) continue;
+        for (; i > 0; i--)
+            memcpy(jrt_mail_slot(place, place->head + i), jrt_mail_slot(place, place->head + i - 1),
+                   each);
+        place->head++;
+        place->count--;
+        place->dead++;
+        if (out->block != NULL && place->rare != NULL) place->rare->block_bytes -= out->key;
+        return true;
+    }
+    return false;
+}
+
+/* Whether the mailbox takes the letter now. Under the lock. OK, FULL, WOULD_WAIT (it is full). */
+static janus_status room_for(struct jrt_actor_place *place, const struct jrt_letter_head *head)
+{
+    if (!head->is_call && head->block != NULL) {
+        struct jrt_actor_rare *rare = jrt_place_rare(place);
+        uint64_t               most = place->spec->options.max_bytes;
+        if (rare == NULL) return JANUS_NO_MEMORY;
+        if (most == 0) most = JRT_ACTOR_BLOCKS;
+        if (head->key > most || rare->block_bytes > most - head->key) return JANUS_FULL;
+    }
+    if (has_senders(place) || taken(place) >= limit_of(place)) return JANUS_WOULD_WAIT;
+    return JANUS_OK;
+}
+
+/* Delivers under the lock, which it releases. */
+static janus_status deliver(struct jrt_actor_place *place, const struct jrt_letter_head *head,
+                            const void *message)
+{
+    janus_status     status = put(place, head, message) ? JANUS_OK : JANUS_NO_MEMORY;
+    struct jrt_task *task = NULL;
+    if (jrt_likely(status == JANUS_OK)) {
+        if (!head->is_call && head->block != NULL) place->rare->block_bytes += head->key;
+        task = jrt_place_rouse(place);
+    }
+    jrt_place_unlock_and_queue(place, task);
+    return status;
+}
+
+/* Whether the caller can wait for room in a mailbox of this scheduler. */
+static bool can_wait(const struct jrt_actor_place *place)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    return worker != NULL && worker->current != NULL &&
+           worker->scheduler == jrt_supervisor_scheduler(place->supervisor);
+}
+
+/* The mailbox is full. Releases the lock. */
+static janus_status send_when_full(struct jrt_actor_place       *place,
+                                   const struct jrt_letter_head *head, const void *message,
+                                   uint64_t deadline_ns, bool tries)
+{
+    struct jrt_letter_head dropped;
+    uint64_t               serial = place->serial;
+    bool                   reserved = false;
+    janus_overflow         overflow = place->spec->options.overflow;
+    if (overflow == JANUS_OVERFLOW_DROP_OLDEST && drop_oldest(place, &dropped)) {
+        janus_supervisor *supervisor = jrt_supervisor_visit(place);
+        janus_status      status = deliver(place, head, message);
+        bury(place, &dropped, JANUS_OK);
+        jrt_supervisor_dropped(supervisor, place, serial);
+        return status;
+    }
+    bool waits = overflow == JANUS_OVERFLOW_BLOCK && !tries && can_wait(place);
+    jrt_place_unlock(place);
+    if (tries) return JANUS_WOULD_WAIT;
+    if (!waits) return JANUS_FULL;
+    janus_status status = wait_for_room(place, serial, deadline_ns, &reserved);
+    if (status != JANUS_OK) return status;
+    jrt_place_lock(place);
+    bool mine = reserved && place->serial == serial;
+    jrt_debug_invariant("mail-room", !mine || place->reserved > 0);
+    if (mine) place->reserved--;
+    if (place->serial != serial || !place->open) {
+        jrt_place_unlock(place);
+        return JANUS_CLOSED;
+    }
+    return deliver(place, head, message);
+}
+
+janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_letter_head *head,
+                           const void *message, uint64_t deadline_ns, bool tries)
+{
+    janus_status            status;
+    struct jrt_actor_place *place = jrt_place_find(actor, right, &status);
+    if (jrt_unlikely(place == NULL)) return status;
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
+    status = JANUS_OK;
+    if (jrt_unlikely(!place->open || behaviour == NULL)) status = JANUS_CLOSED;
+    if (status == JANUS_OK && jrt_unlikely(message == NULL && behaviour->message_bytes != 0))
+        status = JANUS_INVALID;
+    if (status == JANUS_OK && jrt_unlikely(head->is_call && behaviour->reply_bytes == 0))
+        status = JANUS_STATE;
+    if (jrt_likely(status == JANUS_OK)) status = room_for(place, head);
+    if (jrt_likely(status == JANUS_OK)) return deliver(place, head, message);
+    if (status == JANUS_WOULD_WAIT) return send_when_full(place, head, message, deadline_ns, tries);
+    jrt_place_unlock(place);
+    return status;
+}
+
+/* Pays for a letter. A plain thread pays nothing. */
+static janus_status pay(void)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker == NULL) {
+        jrt_plain_check(1);
+        return jrt_outside_ask(); /* in a blocking call, or a callback, of a restricted task */
+    }
+    jrt_worker_stack_check(worker); /* [stack-reserve] */
+    return jrt_chan_pay(&worker);
+}
+
+/* The channel operation of a letter that was not sent goes back. */
+static janus_status settle(janus_status status)
+{
+    struct jrt_task *task = jrt_task_current();
+    if (task == NULL || status == JANUS_OK) return status;
+    (void)jrt_chan_settle(task, status);
+    /* Only now, because this may end the task: nothing of the call is left. */
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
+}
+
+janus_status jrt_mail_pay(void) { return pay(); }
+janus_status jrt_mail_settle(janus_status status) { return settle(status); }
+
+/*
+ * The plainest cast: a handle with all rights, to a busy actor with room and nothing rare. False:
+ * nothing happened.
+ */
+static inline bool cast_fast(janus_actor actor, const void *message)
+{
+    const struct jrt_letter_head head = {.block = NULL};
+    uint64_t                     first = actor.opaque[0];
+    struct jrt_worker           *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || !jrt_worker_stack_is_fine(worker))) return false;
+    if (jrt_unlikely((uint32_t)first != JANUS_ACTOR_MAY_ALL)) return false;
+    struct jrt_actor_place *place = jrt_place_at((uint32_t)(first >> 32) - 1);
+    if (jrt_unlikely(place == NULL || !jrt_chan_pay_fast(worker->current))) return false;
+    jrt_place_lock(place);
+    /* relaxed: under the lock. */
+    bool mine = jrt_load_relaxed(&place->keys[0]) == actor.opaque[1] && actor.opaque[1] != 0;
+    if (jrt_likely(mine && place->open && place->rare == NULL && place->ring != NULL &&
+                   place->count < place->room && place->count + place->reserved < limit_of(place) &&
+                   jrt_place_behaviour(place) != NULL && message != NULL)) {
+        struct jrt_task *task = NULL;
+        (void)put(place, &head, message);
+        if (jrt_unlikely(place->resting)) task = jrt_place_rouse(place);
+        jrt_place_unlock_and_queue(place, task);
+        return true;
+    }
+    jrt_place_unlock(place);
+    jrt_chan_pay_back(worker->current);
+    return false;
+}
+
+janus_status janus_cast(janus_actor actor, const void *message)
+{
+    if (jrt_likely(cast_fast(actor, message))) return JANUS_OK;
+    const struct jrt_letter_head head = {.block = NULL};
+    janus_status                 status = pay();
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    return settle(jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, false));
+}
+
+janus_status janus_try_cast(janus_actor actor, const void *message)
+{
+    const struct jrt_letter_head head = {.block = NULL};
+    janus_status                 status = pay();
+    if (jrt_unlikely(status != JANUS_OK)) return status;
+    return settle(jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, true));
+}
+
+janus_status janus_cast_with(janus_actor actor, const void *message,
+                             const janus_cast_options *given)
+{
+    janus_cast_options     options = {.struct_bytes = sizeof options};
+    struct jrt_letter_head head = {.block = NULL};
+    janus_status           status = pay();
+    if (status != JANUS_OK) return status;
+    if (given != NULL) {
+        if (!jrt_struct_sane(given->struct_bytes, sizeof options)) return settle(JANUS_INVALID);
+        memcpy(&options, given, given->struct_bytes);
+    }
+    if (options.block != NULL) {
+        if (jrt_task_current() == NULL) return settle(JANUS_STATE);
+        head.block = options.block;
+        head.key = jrt_block_post(options.block) & INT64_MAX;
+    }
+    uint64_t deadline = options.deadline_ns != 0 ? options.deadline_ns : JRT_NEVER;
+    status = jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, deadline, options.refuses);
+    if (status != JANUS_OK && options.block != NULL) jrt_block_unpost(options.block);
+    return settle(status);
+}

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/* Managing children, and waiting for them: the public calls. The essay is in step.c. */
+#include "actor/supervisor.h"
+
+#include "cancel/cancel.h"
+#include "means/call.h"
+#include "means/terms.h"
+#include "nursery/nursery.h"
+#include "work/work.h"
+
+/* Waiting at a place. */
+
+/* Adds a waiter; the caller holds the place's lock. */
+void jrt_waiter_begin(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter,
+                      enum jrt_awaited what)
+{
+    *waiter = (struct jrt_actor_waiter){.next = place->waiters, .what = what};
+    janus_waitpoint_init(&waiter->point, JANUS_WAKER_TASKS);
+    place->waiters = waiter;
+}
+
+/* Waits. The place may be used by another meanwhile; then the waiter is done. */
+janus_status jrt_waiter_wait(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter,
+                             const char *reason, uint64_t deadline_ns)
+{
+    janus_status status = janus_waitpoint_wait_until(&waiter->point, reason, deadline_ns);
+    if (status == JANUS_OK) return waiter->status;
+    jrt_place_lock(place);
+    bool done = waiter->done;
+    if (!done) {
+        struct jrt_actor_waiter **link = &place->waiters;
+        while (*link != waiter) link = &(*link)->next;
+        *link = waiter->next;
+    }
+    jrt_place_unlock(place);
+    if (!done) return status;
+    janus_shield_begin();
+    while (janus_waitpoint_wait(&waiter->point, reason) != JANUS_OK) {
+    } /* it is about to come */
+    janus_shield_end();
+    return waiter->status;
+}
+
+/* Whether the current task is the owner, or below it, on no narrower terms. */
+janus_status jrt_supervisor_may_manage(const janus_supervisor *supervisor)
+{
+    const struct jrt_task *task = jrt_task_current();
+    if (task == NULL) return JANUS_STATE;
+    const struct jrt_nursery *n = jrt_nursery_of((janus_nursery *)(uintptr_t)&supervisor->nursery);
+    const struct jrt_task    *at = task;
+    while (at != NULL && at != supervisor->owner) at = at->nursery->owner;
+    if (at == NULL) return JANUS_STATE;
+    const struct jrt_terms *here = jrt_terms_here(task);
+    while (here != NULL && here != n->terms) {
+        if (here->of != NULL && here->of != n) return JANUS_CAP_WIDENS;
+        here = here->outer;
+    }
+    return JANUS_OK;
+}
+
+/* Managing. */
+
+/* The place of a child of this supervisor. With the supervisor's lock. NULL: STALE. */
+static struct jrt_actor_place *child_of(const janus_supervisor *supervisor, janus_actor actor)
+{
+    janus_status            status;
+    struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_STOP, &status);
+    if (place == NULL) return NULL;
+    bool mine = place->supervisor == supervisor;
+    jrt_place_unlock(place);
+    return mine ? place : NULL;
+}
+
+janus_status janus_supervisor_stop_child(janus_supervisor *supervisor, janus_actor child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_waiter waiter;
+    if (supervisor == NULL) return JANUS_INVALID;
+    janus_status status = jrt_supervisor_may_manage(supervisor);
+    if (status != JANUS_OK) return status;
+    jrt_lock(&supervisor->lock);
+    struct jrt_actor_place *place = child_of(supervisor, child);
+    status = place == NULL ? JANUS_STALE : JANUS_OK;
+    bool waits = place != NULL && jrt_place_runs(place) && place->state != JANUS_ACTOR_STATE_STUCK;
+    if (waits && !jrt_circle_enter(place)) {
+        status = JANUS_DEADLOCK;
+        waits = false;
+    }
+    if (waits) {
+        place->starts = false;
+        jrt_place_stop(place, JANUS_STOP_HOW_AFTER_THIS, 0);
+        jrt_place_lock(place);
+        jrt_waiter_begin(place, &waiter, JRT_AWAIT_END);
+        jrt_place_unlock(place);
+    } else if (status == JANUS_OK && place->state == JANUS_ACTOR_STATE_STUCK) {
+        status = JANUS_STUCK;
+    } else if (status == JANUS_OK && place->state == JANUS_ACTOR_STATE_DELAYED) {
+        (void)jrt_place_set_time(place, 0);
+        jrt_place_settle(place);
+    } else if (status == JANUS_OK && place->starts) {
+        jrt_place_close(place);
+        jrt_place_settle(place);
+    }
+    jrt_supervisor_unlock(supervisor);
+    if (!waits) return status;
+    status = jrt_waiter_wait(place, &waiter, "a child to end", JRT_NEVER);
+    jrt_circle_leave();
+    if (!waiter.done && status == JANUS_CANCELLED)
+        return jrt_task_cancelled_or_end(jrt_task_current());
+    return status;
+}
+
+janus_status janus_supervisor_start_child(janus_supervisor *supervisor, janus_actor child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_waiter waiter;
+    if (supervisor == NULL) return JANUS_INVALID;
+    janus_status status = jrt_supervisor_may_manage(supervisor);
+    if (status != JANUS_OK) return status;
+    jrt_lock(&supervisor->lock);
+    struct jrt_actor_place *place = child_of(supervisor, child);
+    uint64_t                serial = place != NULL ? place->serial : 0;
+    if (place == NULL) {
+        status = JANUS_STALE;
+    } else if (supervisor->plan >= JRT_PLAN_STOP) {
+        status = JANUS_CLOSED;
+    } else if (supervisor->plan != JRT_PLAN_NONE || place->state == JANUS_ACTOR_STATE_STARTING ||
+               place->state == JANUS_ACTOR_STATE_DELAYED) {
+        status = JANUS_STARTING;
+    } else if (place->state != JANUS_ACTOR_STATE_EMPTY) {
+        status = JANUS_STATE;
+    } else {
+        place->fresh = false;
+        status = jrt_start_begin(place, &waiter);
+    }
+    jrt_supervisor_unlock(supervisor);
+    if (status == JANUS_WOULD_WAIT) status = jrt_start_wait(supervisor, place, &waiter, serial);
+    return status;
+}
+
+janus_status janus_supervisor_remove_child(janus_supervisor *supervisor, janus_actor child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (supervisor == NULL) return JANUS_INVALID;
+    janus_status status = jrt_supervisor_may_manage(supervisor);
+    if (status != JANUS_OK) return status;
+    jrt_lock(&supervisor->lock);
+    struct jrt_actor_place *place = child_of(supervisor, child);
+    if (place == NULL) {
+        status = JANUS_STALE;
+    } else if (place->state == JANUS_ACTOR_STATE_STARTING ||
+               place->state == JANUS_ACTOR_STATE_DELAYED) {
+        status = JANUS_STARTING;
+    } else if (place->state != JANUS_ACTOR_STATE_EMPTY || place->starts) {
+        status = JANUS_STATE;
+    } else {
+        jrt_place_remove(place);
+    }
+    jrt_supervisor_unlock(supervisor);
+    return status;
+}
+
+/* Calls of actors that need their supervisor. */
+
+janus_status janus_actor_stop(janus_actor actor, janus_stop_how how, uint64_t within_ns)
+{
+    janus_status status;
+    jrt_stack_check(); /* [stack-reserve] */
+    if ((unsigned)how > JANUS_STOP_HOW_AT_ONCE) return JANUS_INVALID;
+    struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_STOP, &status);
+    if (place == NULL) return status;
+    uint64_t          serial = place->serial;
+    janus_supervisor *supervisor = jrt_supervisor_enter(place);
+    jrt_place_unlock(place);
+    jrt_lock(&supervisor->lock);
+    if (place->serial != serial || place->state == JANUS_ACTOR_STATE_GONE) {
+        status = JANUS_STALE;
+    } else {
+        status = JANUS_OK;
+        place->stopped = true;
+        bool planned = place->starts;
+        place->starts = false;
+        if (place->state == JANUS_ACTOR_STATE_DELAYED || place->state == JANUS_ACTOR_STATE_EMPTY) {
+            status = place->state == JANUS_ACTOR_STATE_EMPTY && !planned ? JANUS_STALE : JANUS_OK;
+            if (status == JANUS_OK) {
+                (void)jrt_place_set_time(place, 0);
+                jrt_place_close(place);
+                jrt_place_settle(place);
+            }
+        } else {
+            jrt_place_stop(place, how, within_ns);
+        }
+        jrt_supervisor_go_on(supervisor);
+    }
+    jrt_supervisor_unlock(supervisor);
+    jrt_supervisor_leave(supervisor);
+    return status;
+}
+
+janus_status janus_actor_await(janus_actor actor, janus_end *out, uint64_t deadline_ns)
+{
+    janus_status            status;
+    struct jrt_actor_waiter waiter;
+    jrt_stack_check(); /* [stack-reserve] */
+    if (jrt_worker_self() == NULL && jrt_thread_self()->calls_back) return JANUS_STATE;
+    struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_WATCH, &status);
+    if (place == NULL) {
+        janus_end past;
+        if (status != JANUS_STALE || !jrt_place_past(actor, JANUS_ACTOR_MAY_WATCH, &past))
+            return status;
+        if (out != NULL) *out = past;
+        return JANUS_OK;
+    }
+    if (jrt_place_current() == place) {
+        jrt_place_unlock(place);
+        return JANUS_DEADLOCK;
+    }
+    bool ended = place->state == JANUS_ACTOR_STATE_EMPTY && !place->open;
+    if (ended && out != NULL) {
+        *out = place->end;
+        out->final = true; /* unless somebody starts it by hand */
+    }
+    if (!ended) jrt_waiter_begin(place, &waiter, JRT_AWAIT_GONE);
+    jrt_place_unlock(place);
+    if (ended) return JANUS_OK;
+    status = jrt_waiter_wait(place, &waiter, "an actor to end", jrt_deadline(deadline_ns));
+    if (waiter.done) {
+        if (out != NULL) *out = waiter.end;
+        return JANUS_OK;
+    }
+    if (status == JANUS_CANCELLED && jrt_task_current() != NULL)
+        return jrt_task_cancelled_or_end(jrt_task_current());
+    return status;
+}
+
+/* Ending. */
+
+static bool is_owner(janus_supervisor *supervisor)
+{
+    return jrt_task_current() != NULL && jrt_task_current() == supervisor->owner;
+}
+
+janus_status janus_supervisor_wait(janus_supervisor *supervisor, uint64_t deadline_ns)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    janus_waitpoint point;
+    if (supervisor == NULL) return JANUS_INVALID;
+    if (!is_owner(supervisor)) return JANUS_STATE;
+    janus_waitpoint_init(&point, JANUS_WAKER_TASKS);
+    jrt_lock(&supervisor->lock);
+    bool over = supervisor->plan == JRT_PLAN_OVER;
+    if (!over) supervisor->over = &point;
+    jrt_supervisor_unlock(supervisor);
+    if (over) return JANUS_OK;
+    janus_status status =
+        janus_waitpoint_wait_until(&point, "a supervisor to end", jrt_deadline(deadline_ns));
+    if (status == JANUS_OK) return status;
+    jrt_lock(&supervisor->lock);
+    bool mine = supervisor->over == &point;
+    supervisor->over = NULL;
+    jrt_supervisor_unlock(supervisor);
+    if (!mine) {
+        janus_shield_begin();
+        while (janus_waitpoint_wait(&point, "a supervisor to end") != JANUS_OK) {
+        }
+        janus_shield_end();
+        return JANUS_OK;
+    }
+    return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(jrt_task_current()) : status;
+}

@@ -1,0 +1,599 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Notices: timers, watches, replies, and the other letters that are no messages.
+ *
+ * [actor-due]  An alarm rings under the timers' lock. It must not take a place's lock there,
+ *   because an actor arms its alarm under its own lock. So an alarm only puts its place on a list,
+ *   which that lock guards. The thread that fires timers flushes the list afterwards. A place has
+ *   one alarm, for the earliest of its times. When it has rung, the place looks at the clock
+ *   itself. So an alarm that rings for nothing does no harm. It may be armed again before the
+ *   flush.
+ *
+ * [watch-once]  A watch is on two lists: of the watched place, and of the actor that made it. One
+ *   lock guards all watches. The end of the watched incarnation takes it off both and makes it a
+ *   notice. The end of the watcher, or janus_actor_unwatch, takes it off both and frees it. So a
+ *   watch becomes at most one notice, and janus_actor_unwatch finds it there or on the lists.
+ */
+#include "actor/supervisor.h"
+
+#include "means/call.h"
+#include "means/ledger.h"
+#include "work/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct jrt_actor_watch {
+    struct jrt_actor_watch *next, **link;         /* of the watched place */
+    struct jrt_actor_watch *own_next, **own_link; /* of the watcher */
+    struct jrt_actor_place *watcher;
+    uint64_t                watcher_serial, number;
+    uint32_t                watcher_incarnation;
+    struct jrt_notice       notice; /* last */
+};
+
+static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Memory of `bytes` that the current task pays for. */
+static void *make(size_t bytes, struct jrt_ledger **out_ledger, janus_status *out_status)
+{
+    *out_status = jrt_ledger_charge(bytes, out_ledger);
+    if (*out_status != JANUS_OK) return NULL;
+    void *memory = jrt_calloc(1, bytes);
+    if (memory != NULL) return memory;
+    jrt_ledger_refund(*out_ledger, bytes);
+    *out_status = JANUS_NO_MEMORY;
+    return NULL;
+}
+
+janus_status jrt_notice_make(size_t more, struct jrt_notice **out)
+{
+    janus_status       status;
+    struct jrt_ledger *ledger;
+    size_t             bytes = sizeof **out + more;
+    *out = make(bytes, &ledger, &status);
+    if (*out == NULL) return status;
+    (*out)->ledger = ledger;
+    (*out)->bytes = (uint32_t)bytes;
+    (*out)->reply_bytes = (uint32_t)more;
+    return JANUS_OK;
+}
+
+/* The struct that a notice is a part of. */
+static void *whole_of(struct jrt_notice *notice)
+{
+    if (notice->kind == JANUS_LETTER_KIND_DOWN)
+        return (char *)notice - offsetof(struct jrt_actor_watch, notice);
+    if (notice->kind == JANUS_LETTER_KIND_TIMER)
+        return (char *)notice - offsetof(struct jrt_actor_timer, notice);
+    return notice;
+}
+
+void jrt_notice_free(struct jrt_notice *notice)
+{
+    struct jrt_ledger *ledger = notice->ledger;
+    uint32_t           bytes = notice->bytes;
+    if (notice->kind == JANUS_LETTER_KIND_IDLE) return; /* part of the place */
+    free(whole_of(notice));
+    jrt_ledger_refund(ledger, bytes);
+}
+
+static void push_locked(struct jrt_actor_place *place, struct jrt_notice *notice)
+{
+    notice->next = notice;
+    if (place->notices != NULL) {
+        notice->next = place->notices->next;
+        place->notices->next = notice;
+    }
+    place->notices = notice;
+}
+
+struct jrt_notice *jrt_notice_take(struct jrt_actor_place *place)
+{
+    struct jrt_notice *oldest = place->notices->next;
+    if (oldest == place->notices) {
+        place->notices = NULL;
+    } else {
+        place->notices->next = oldest->next;
+    }
+    return oldest;
+}
+
+void jrt_notice_push_to(struct jrt_actor_place *place, uint64_t serial, uint32_t incarnation,
+                        struct jrt_notice *notice)
+{
+    struct jrt_task *task = NULL;
+    jrt_place_lock(place);
+    bool here = place->serial == serial && place->incarnation == incarnation &&
+                place->task != NULL && place->phase != JRT_PHASE_CLOSE;
+    if (here) {
+        push_locked(place, notice);
+        if (!place->suspended) task = jrt_place_rouse(place);
+    }
+    jrt_place_unlock_and_queue(place, task);
+    if (!here) jrt_notice_free(notice);
+}
+
+/* The alarm. */
+
+static struct jrt_actor_place *due; /* places whose alarm rang; the timers' lock */
+static _Atomic(bool)           any_due;
+static pthread_mutex_t         due_lock = PTHREAD_MUTEX_INITIALIZER; /* of several schedulers */
+
+static void ring(struct jrt_alarm *alarm)
+{
+    struct jrt_actor_place *place = alarm->subject;
+    struct jrt_actor_rare  *rare = (struct jrt_actor_rare *)alarm;
+    jrt_lock(&due_lock);
+    if (!rare->due) {
+        rare->due = true;
+        rare->due_serial = rare->serial;
+        rare->due_next = due;
+        due = place;
+        jrt_store_relaxed(&any_due, true); /* relaxed: this thread flushes. */
+    }
+    jrt_unlock(&due_lock);
+}
+
+static void sooner(uint64_t *next, uint64_t time)
+{
+    if (time != 0 && time < *next) *next = time;
+}
+
+bool jrt_place_arm(struct jrt_actor_place *place)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    uint64_t               next = JRT_NEVER;
+    if (rare == NULL) return true;
+    if (rare->timers != NULL) sooner(&next, rare->timers->deadline_ns);
+    sooner(&next, rare->idle_at);
+    sooner(&next, rare->step_at);
+    sooner(&next, rare->refill_at);
+    janus_scheduler *scheduler = jrt_supervisor_scheduler(place->supervisor);
+    if (next == JRT_NEVER) {
+        if (rare->alarm.ring != NULL) jrt_sched_timer_disarm(scheduler, &rare->alarm.timer);
+        rare->armed = false;
+        return true;
+    }
+    if (!rare->armed) {
+        rare->alarm.ring = ring;
+        rare->alarm.subject = place;
+        rare->serial = place->serial;
+    }
+    if (next == JRT_NEVER - 1) next--;
+    bool armed = jrt_sched_timer_arm(scheduler, &rare->alarm.timer, next);
+    if (armed) rare->armed = true;
+    return armed;
+}
+
+static struct jrt_actor_place *take_due(uint64_t *out_serial)
+{
+    jrt_lock(&due_lock);
+    struct jrt_actor_place *place = due;
+    if (place != NULL) {
+        struct jrt_actor_rare *rare = place->rare;
+        jrt_debug_invariant("actor-due", rare->due);
+        due = rare->due_next;
+        rare->due = false;
+        *out_serial = rare->due_serial;
+    }
+    if (due == NULL) jrt_store_relaxed(&any_due, false); /* relaxed: under the lock. */
+    jrt_unlock(&due_lock);
+    return place;
+}
+
+void jrt_place_forget_due(struct jrt_actor_place *place)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    if (rare == NULL) return;
+    if (rare->alarm.ring != NULL) {
+        jrt_sched_timer_disarm(jrt_supervisor_scheduler(place->supervisor), &rare->alarm.timer);
+    }
+    rare->armed = false;
+    jrt_lock(&due_lock);
+    for (struct jrt_actor_place **link = &due; *link != NULL && rare->due;
+         link = &(*link)->rare->due_next) {
+        if (*link != place) continue;
+        *link = rare->due_next;
+        rare->due = false;
+        break;
+    }
+    jrt_unlock(&due_lock);
+}
+
+/* Ends the asks whose deadline has passed, and makes notices of timers. Under the lock. */
+static struct jrt_actor_timer *fire_timers(struct jrt_actor_place *place, uint64_t now)
+{
+    struct jrt_actor_rare  *rare = place->rare;
+    struct jrt_actor_timer *asks = NULL;
+    while (rare->timers != NULL && rare->timers->deadline_ns <= now) {
+        struct jrt_actor_timer *timer = rare->timers;
+        rare->timers = timer->next;
+        rare->timer_count--;
+        if (timer->question != NULL) {
+            timer->next = asks;
+            asks = timer;
+        } else {
+            push_locked(place, &timer->notice);
+        }
+    }
+    if (rare->idle_at != 0 && rare->idle_at <= now && place->resting) {
+        rare->idle_at = rare->idle_ns = 0;
+        rare->idle.kind = JANUS_LETTER_KIND_IDLE;
+        rare->idle.tag = rare->idle_tag;
+        push_locked(place, &rare->idle);
+    }
+    return asks;
+}
+
+/* What has become due at a place. */
+static void look(struct jrt_actor_place *place, uint64_t serial)
+{
+    uint64_t                now = jrt_clock_now_ns();
+    struct jrt_task        *task = NULL;
+    struct jrt_actor_timer *asks = NULL;
+    bool                    step = false, refill = false;
+    jrt_place_lock(place);
+    if (place->serial == serial && place->rare != NULL) {
+        struct jrt_actor_rare *rare = place->rare;
+        rare->armed = false;
+        asks = fire_timers(place, now);
+        step = rare->step_at != 0 && rare->step_at <= now;
+        refill = rare->refill_at != 0 && rare->refill_at <= now;
+        if (step) rare->step_at = 0;
+        if (refill) rare->refill_at = 0;
+        (void)jrt_place_arm(place); /* it was armed: there is memory */
+        if (place->notices != NULL && !place->suspended) task = jrt_place_rouse(place);
+    }
+    jrt_place_unlock_and_queue(place, task);
+    while (asks != NULL) {
+        struct jrt_actor_timer *next = asks->next;
+        (void)jrt_question_end(asks->question, asks->key, JANUS_DEADLINE, NULL, 0);
+        jrt_notice_free(&asks->notice);
+        asks = next;
+    }
+    if (refill) jrt_place_refill(place, serial);
+    if (step) jrt_place_step(place, serial);
+}
+
+void jrt_actors_flush(void)
+{
+    uint64_t serial;
+    if (jrt_likely(!jrt_load_relaxed(&any_due))) return; /* relaxed: this thread set it. */
+    for (;;) {
+        struct jrt_actor_place *place = take_due(&serial);
+        if (place == NULL) return;
+        look(place, serial);
+    }
+}
+
+/* Timers. */
+
+/* Adds a timer by its deadline, and arms the alarm. Under the lock. */
+static bool add_timer(struct jrt_actor_place *place, struct jrt_actor_timer *timer)
+{
+    struct jrt_actor_timer **link = &place->rare->timers;
+    while (*link != NULL && (*link)->deadline_ns <= timer->deadline_ns) link = &(*link)->next;
+    timer->next = *link;
+    *link = timer;
+    place->rare->timer_count++;
+    if (jrt_place_arm(place)) return true;
+    *link = timer->next;
+    place->rare->timer_count--;
+    return false;
+}
+
+static janus_status new_timer(struct jrt_actor_place *self, uint64_t deadline_ns, uint64_t tag,
+                              struct jrt_question *question, uint64_t key, uint64_t *out_number)
+{
+    janus_status            status;
+    struct jrt_ledger      *ledger;
+    struct jrt_actor_timer *timer = make(sizeof *timer, &ledger, &status);
+    if (timer == NULL) return status;
+    timer->deadline_ns = deadline_ns;
+    timer->question = question;
+    timer->key = key;
+    timer->notice.kind = JANUS_LETTER_KIND_TIMER;
+    timer->notice.tag = tag;
+    timer->notice.ledger = ledger;
+    timer->notice.bytes = sizeof *timer;
+    jrt_place_lock(self);
+    struct jrt_actor_rare *rare = jrt_place_rare(self);
+    status = rare == NULL ? JANUS_NO_MEMORY : JANUS_OK;
+    if (rare != NULL && rare->timer_count >= JRT_ACTOR_TIMERS_MAX) status = JANUS_FULL;
+    if (status == JANUS_OK) {
+        timer->number = *out_number = ++rare->timer_number;
+        if (!add_timer(self, timer)) status = JANUS_NO_MEMORY;
+    }
+    jrt_place_unlock(self);
+    if (status != JANUS_OK) jrt_notice_free(&timer->notice);
+    return status;
+}
+
+janus_status jrt_ask_deadline(struct jrt_actor_place *self, struct jrt_question *question,
+                              uint64_t key, uint64_t deadline_ns)
+{
+    uint64_t number;
+    return new_timer(self, deadline_ns, 0, question, key, &number);
+}
+
+janus_status janus_actor_after(uint64_t delay_ns, uint64_t tag, janus_actor_timer *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_place *self = jrt_place_current();
+    uint64_t                number = 0, now = jrt_clock_now_ns();
+    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
+    uint64_t     deadline = now + delay_ns < now ? JRT_NEVER - 2 : now + delay_ns;
+    janus_status status = new_timer(self, deadline, tag, NULL, 0, &number);
+    if (status == JANUS_OK && out != NULL) *out = (janus_actor_timer){{number, self->incarnation}};
+    return status;
+}
+
+/* Takes a notice out of the queue. Under the lock. */
+static bool take_notice(struct jrt_actor_place *place, const struct jrt_notice *notice)
+{
+    struct jrt_notice *before = place->notices;
+    if (before == NULL) return false;
+    while (before->next != notice && before->next != place->notices) before = before->next;
+    if (before->next != notice) return false;
+    before->next = notice->next;
+    if (place->notices == notice) place->notices = before != notice ? before : NULL;
+    return true;
+}
+
+/* The queued notice of a timer or a watch with this number. Under the lock. */
+static struct jrt_notice *find_notice(struct jrt_actor_place *place, janus_letter_kind kind,
+                                      uint64_t number)
+{
+    const struct jrt_notice *newest = place->notices;
+    struct jrt_notice       *at = place->notices;
+    for (bool more = at != NULL; more; more = at != newest) {
+        at = at->next;
+        if (at->kind != kind) continue;
+        const void *whole = whole_of(at);
+        uint64_t    has = kind == JANUS_LETTER_KIND_TIMER
+                              ? ((const struct jrt_actor_timer *)whole)->number
+                              : ((const struct jrt_actor_watch *)whole)->number;
+        if (has == number) return at;
+    }
+    return NULL;
+}
+
+janus_status janus_actor_cancel_timer(janus_actor_timer timer)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_place *self = jrt_place_current();
+    struct jrt_notice      *notice = NULL;
+    if (self == NULL) return JANUS_STATE;
+    if (timer.opaque[1] != self->incarnation || timer.opaque[0] == 0) return JANUS_STALE;
+    jrt_place_lock(self);
+    if (self->rare != NULL) {
+        struct jrt_actor_timer **link = &self->rare->timers;
+        while (*link != NULL && (*link)->number != timer.opaque[0]) link = &(*link)->next;
+        if (*link != NULL && (*link)->question == NULL) {
+            notice = &(*link)->notice;
+            *link = (*link)->next;
+            self->rare->timer_count--;
+            (void)jrt_place_arm(self);
+        } else {
+            notice = find_notice(self, JANUS_LETTER_KIND_TIMER, timer.opaque[0]);
+            if (notice != NULL) (void)take_notice(self, notice);
+        }
+    }
+    jrt_place_unlock(self);
+    if (notice == NULL) return JANUS_STALE;
+    jrt_notice_free(notice);
+    return JANUS_OK;
+}
+
+void jrt_place_idle(struct jrt_actor_place *place, bool begins)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    if (rare->idle_ns == 0) return;
+    uint64_t now = begins ? jrt_clock_now_ns() : 0;
+    rare->idle_at = begins ? now + rare->idle_ns : 0;
+    if (begins && rare->idle_at < now) rare->idle_at = JRT_NEVER - 2;
+    if (begins) (void)jrt_place_arm(place); /* the alarm exists: memory was reserved */
+}
+
+janus_status janus_actor_idle_after(uint64_t delay_ns, uint64_t tag)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_place *self = jrt_place_current();
+    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
+    jrt_place_lock(self);
+    struct jrt_actor_rare *rare = jrt_place_rare(self);
+    bool                   armed = rare != NULL;
+    if (armed) {
+        rare->idle_ns = delay_ns;
+        rare->idle_tag = tag;
+        rare->idle_at = delay_ns != 0 ? JRT_NEVER - 2 : 0; /* reserves the alarm's memory */
+        armed = jrt_place_arm(self);
+        if (!armed) rare->idle_ns = rare->idle_at = 0;
+        (void)take_notice(self, &rare->idle);
+    }
+    jrt_place_unlock(self);
+    return armed ? JANUS_OK : JANUS_NO_MEMORY;
+}
+
+/* Watches. */
+
+static void unlink_watch(struct jrt_actor_watch *watch)
+{
+    if (watch->link != NULL) {
+        *watch->link = watch->next;
+        if (watch->next != NULL) watch->next->link = watch->link;
+    }
+    *watch->own_link = watch->own_next;
+    if (watch->own_next != NULL) watch->own_next->own_link = watch->own_link;
+    watch->watcher->rare->watch_count--;
+}
+
+static void link_watch(struct jrt_actor_watch *watch, struct jrt_actor_place *target)
+{
+    struct jrt_actor_rare *rare = watch->watcher->rare;
+    watch->own_next = rare->watches;
+    watch->own_link = &rare->watches;
+    if (watch->own_next != NULL) watch->own_next->own_link = &watch->own_next;
+    rare->watches = watch;
+    rare->watch_count++;
+    if (target == NULL) return;
+    watch->next = target->rare->watched;
+    watch->link = &target->rare->watched;
+    if (watch->next != NULL) watch->next->link = &watch->next;
+    target->rare->watched = watch;
+}
+
+/* The watched one has ended: the watch becomes a notice. Under the lock of watches. */
+static void go_off(struct jrt_actor_watch *watch, const janus_end *end)
+{
+    struct jrt_actor_place *watcher = watch->watcher;
+    unlink_watch(watch);
+    watch->notice.end = *end;
+    jrt_notice_push_to(watcher, watch->watcher_serial, watch->watcher_incarnation, &watch->notice);
+}
+
+void jrt_watches_collect(struct jrt_actor_place *place)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    if (rare == NULL) return;
+    jrt_lock(&watches_lock);
+    jrt_debug_invariant("watch-once", rare->watched_then == NULL);
+    rare->watched_then = rare->watched;
+    if (rare->watched_then != NULL) rare->watched_then->link = &rare->watched_then;
+    rare->watched = NULL;
+    jrt_unlock(&watches_lock);
+}
+
+void jrt_watches_tell(struct jrt_actor_place *place, const janus_end *end)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    if (rare == NULL) return;
+    jrt_lock(&watches_lock);
+    while (rare->watched_then != NULL) go_off(rare->watched_then, end);
+    while (end->final && rare->watched != NULL) go_off(rare->watched, end);
+    jrt_unlock(&watches_lock);
+}
+
+static janus_status add_watch(struct jrt_actor_place *self, struct jrt_actor_watch *watch,
+                              janus_actor actor)
+{
+    janus_end    never = {.kind = JANUS_END_KIND_NEVER, .final = true};
+    janus_status status;
+    jrt_place_lock(self);
+    struct jrt_actor_rare *rare = jrt_place_rare(self);
+    bool                   full = rare != NULL && rare->watch_count >= JRT_ACTOR_WATCHES_MAX;
+    if (rare != NULL) watch->number = ++rare->timer_number;
+    jrt_place_unlock(self);
+    if (rare == NULL || full) return full ? JANUS_FULL : JANUS_NO_MEMORY;
+    jrt_lock(&watches_lock);
+    struct jrt_actor_place *target = jrt_place_find(actor, JANUS_ACTOR_MAY_WATCH, &status);
+    if (target != NULL) {
+        status = jrt_place_rare(target) != NULL ? JANUS_OK : JANUS_NO_MEMORY;
+        jrt_place_unlock(target); /* the lock of watches keeps it: [watch-once] */
+    }
+    if (status == JANUS_OK || status == JANUS_STALE) {
+        link_watch(watch, target);
+        if (target == NULL) (void)jrt_place_past(actor, JANUS_ACTOR_MAY_WATCH, &never);
+        if (target == NULL) go_off(watch, &never);
+        status = JANUS_OK;
+    }
+    jrt_unlock(&watches_lock);
+    return status;
+}
+
+janus_status janus_actor_watch(janus_actor actor, uint64_t tag, janus_watch *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_place *self = jrt_place_current();
+    struct jrt_ledger      *ledger;
+    janus_status            status;
+    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
+    struct jrt_actor_watch *watch = make(sizeof *watch, &ledger, &status);
+    if (watch == NULL) return status;
+    watch->watcher = self;
+    watch->watcher_serial = self->serial;
+    watch->watcher_incarnation = self->incarnation;
+    watch->notice.kind = JANUS_LETTER_KIND_DOWN;
+    watch->notice.tag = tag;
+    watch->notice.ledger = ledger;
+    watch->notice.bytes = sizeof *watch;
+    status = add_watch(self, watch, actor);
+    if (status != JANUS_OK) {
+        jrt_notice_free(&watch->notice);
+        return status;
+    }
+    /* The watch may be gone by now; its number is not. */
+    if (out != NULL) *out = (janus_watch){{self->rare->timer_number, self->incarnation}};
+    return JANUS_OK;
+}
+
+janus_status janus_actor_unwatch(janus_watch watch)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_actor_place *self = jrt_place_current();
+    struct jrt_notice      *notice = NULL;
+    if (self == NULL) return JANUS_STATE;
+    if (watch.opaque[1] != self->incarnation || self->rare == NULL) return JANUS_STALE;
+    jrt_lock(&watches_lock);
+    struct jrt_actor_watch *at = self->rare->watches;
+    while (at != NULL && at->number != watch.opaque[0]) at = at->own_next;
+    if (at != NULL) {
+        unlink_watch(at);
+        notice = &at->notice;
+    }
+    jrt_unlock(&watches_lock);
+    if (notice == NULL) {
+        jrt_place_lock(self);
+        notice = find_notice(self, JANUS_LETTER_KIND_DOWN, watch.opaque[0]);
+        if (notice != NULL) (void)take_notice(self, notice);
+        jrt_place_unlock(self);
+    }
+    if (notice == NULL) return JANUS_STALE;
+    jrt_notice_free(notice);
+    return JANUS_OK;
+}
+
+/* The end of an incarnation. */
+
+void jrt_notices_end(struct jrt_actor_place *place)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    jrt_lock(&watches_lock);
+    while (rare != NULL && rare->watches != NULL) {
+        struct jrt_actor_watch *watch = rare->watches;
+        unlink_watch(watch);
+        jrt_notice_free(&watch->notice);
+    }
+    jrt_unlock(&watches_lock);
+    jrt_place_lock(place);
+    struct jrt_notice      *in_hand = rare != NULL ? rare->in_hand : NULL;
+    struct jrt_notice      *notices = place->notices;
+    struct jrt_actor_timer *timers = rare != NULL ? rare->timers : NULL;
+    place->notices = NULL;
+    if (notices != NULL) { /* a list without an end becomes one with an end */
+        struct jrt_notice *oldest = notices->next;
+        notices->next = NULL;
+        notices = oldest;
+    }
+    if (rare != NULL) {
+        rare->timers = NULL;
+        rare->in_hand = NULL;
+        rare->timer_count = 0;
+        rare->idle_ns = rare->idle_at = 0;
+        rare->continues = false;
+        (void)jrt_place_arm(place);
+    }
+    jrt_place_unlock(place);
+    if (in_hand != NULL) jrt_notice_free(in_hand);
+    while (notices != NULL) {
+        struct jrt_notice *next = notices->next;
+        jrt_notice_free(notices);
+        notices = next;
+    }
+    while (timers != NULL) {
+        struct jrt_actor_timer *next = timers->next;
+        jrt_notice_free(&timers->notice);
+        timers = next;
+    }
+}

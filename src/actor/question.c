@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Questions: which task or thread waits for an answer, and where the answer goes.
+ *
+ * [question-key]  A question is a record of a table that lives as long as the process. The letter,
+ *   a kept right to answer and the actor that owes the answer name it by its address and a key. The
+ *   key changes when the question ends, whatever ends it: an answer, the deadline, a cancel, the
+ *   end of either side. So exactly one of them ends it, under the question's lock, and all others
+ *   find another key. Keys never come again, and no program sees them. A kept right to answer has a
+ *   keyed function of the key instead, so that a handler cannot answer for others.
+ *
+ * A caller waits in its own frame. The answer is copied there under the lock, and the caller leaves
+ * only after it has taken the lock. The answer to an ask is a notice that was made, and paid for,
+ * with the ask. So an answer needs no memory.
+ */
+#include "actor/question.h"
+
+#include "base/siphash.h"
+#include "cancel/cancel.h"
+#include "cancel/wait.h"
+#include "means/call.h"
+#include "means/ledger.h"
+#include "means/trouble.h"
+#include "nursery/nursery.h"
+#include "plat/memory.h"
+#include "work/work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { QUESTIONS = 1 << 20, QUESTIONS_LEAST = 1 << 10 };
+
+/* One mapping, as large as it can become, and committed as it is used. */
+static struct {
+    pthread_mutex_t                lock; /* guards the rest */
+    struct jrt_question           *free;
+    _Atomic(struct jrt_question *) base;
+    _Atomic(uint32_t)              places; /* of the table; 0: not made yet */
+    uint32_t                       used;
+    bool                           seeded;
+    struct jrt_sip_key             secret; /* written once, before any use */
+} pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static _Atomic(uint64_t) serials;
+
+static bool make_table(void)
+{
+    for (uint32_t places = QUESTIONS; places >= QUESTIONS_LEAST; places /= 2) {
+        void *base = jrt_map_reserve_for_ever((size_t)places * sizeof(struct jrt_question));
+        if (base == NULL) continue;
+        jrt_store_relaxed(&pool.base, base); /* relaxed: the number follows. */
+        /* release: a thread that reads the number reads the base. */
+        jrt_store_release(&pool.places, places);
+        return true;
+    }
+    return false;
+}
+
+static struct jrt_question *take_locked(void)
+{
+    struct jrt_question *question = pool.free;
+    if (!pool.seeded && !jrt_random_fill(&pool.secret, sizeof pool.secret)) return NULL;
+    pool.seeded = true;
+    if (question != NULL) {
+        pool.free = question->next;
+        return question;
+    }
+    /* relaxed, all: under the lock. */
+    if (jrt_load_relaxed(&pool.places) == 0 && !make_table()) return NULL;
+    if (pool.used == jrt_load_relaxed(&pool.places)) return NULL; /* relaxed: as above. */
+    return jrt_load_relaxed(&pool.base) + pool.used++;            /* relaxed: as above. */
+}
+
+/* NULL: no question has this number. */
+struct jrt_question *jrt_question_find(uint64_t number)
+{
+    uint32_t places = jrt_load_acquire(&pool.places); /* acquire: the base. */
+    if (number == 0 || number > places) return NULL;
+    return jrt_load_relaxed(&pool.base) + (number - 1); /* relaxed: after the number. */
+}
+
+uint64_t jrt_question_token(uint64_t key)
+{
+    uint64_t token = jrt_siphash(&pool.secret, key, 0);
+    return token != 0 ? token : 1;
+}
+
+uint64_t jrt_question_number(const struct jrt_question *question)
+{
+    return (uint64_t)(question - jrt_load_relaxed(&pool.base)) + 1; /* relaxed: it exists. */
+}
+
+struct jrt_question *jrt_question_take(uint64_t *out_key)
+{
+    struct jrt_worker   *worker = jrt_worker_self();
+    struct jrt_question *question = worker != NULL ? worker->question : NULL;
+    if (jrt_fails(JRT_FAULT_MEMORY)) return NULL;
+    if (jrt_likely(question != NULL)) {
+        worker->question = NULL;
+    } else {
+        jrt_lock(&pool.lock);
+        question = take_locked();
+        jrt_unlock(&pool.lock);
+    }
+    if (question == NULL) return NULL;
+    uint64_t key = jrt_fetch_add_relaxed(&serials, (uint64_t)1) + 1; /* relaxed: a number. */
+    jrt_spin_lock(&question->lock);
+    jrt_debug_invariant("question-key", question->key == 0);
+    question->task = NULL;
+    question->reply = NULL;
+    question->reply_bytes = question->answer_bytes = 0;
+    question->deadline_ns = JRT_NEVER;
+    question->notice = NULL;
+    question->group = NULL;
+    question->circle.self = NULL;
+    question->status = JANUS_WOULD_WAIT;
+    jrt_store_relaxed(&question->done, 0u); /* relaxed: nobody knows it yet. */
+    question->key = key;
+    jrt_spin_unlock(&question->lock);
+    *out_key = key;
+    return question;
+}
+
+void jrt_question_give(struct jrt_question *question)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (worker != NULL && worker->question == NULL) {
+        worker->question = question; /* lost with the worker: a record of the table */
+        return;
+    }
+    jrt_lock(&pool.lock);
+    question->next = pool.free;
+    pool.free = question;
+    jrt_unlock(&pool.lock);
+}
+
+/* Ends it, if the key is right, [question-key]. Under the lock. */
+static bool close_locked(struct jrt_question *question, uint64_t key)
+{
+    if (question->key != key || key == 0) return false;
+    question->key = 0;
+    return true;
+}
+
+bool jrt_question_lives(const struct jrt_question *question, uint64_t key)
+{
+    struct jrt_question *own = (struct jrt_question *)(uintptr_t)question;
+    jrt_spin_lock(&own->lock);
+    bool lives = own->key == key && key != 0;
+    jrt_spin_unlock(&own->lock);
+    return lives;
+}
+
+/* Gives the answer to an ask to its actor. The question is closed. */
+static void send_notice(struct jrt_question *question, janus_status status, const void *reply,
+                        size_t reply_bytes)
+{
+    struct jrt_notice      *notice = question->notice;
+    struct jrt_actor_place *place = jrt_place_at(question->asker);
+    uint64_t                serial = question->asker_serial;
+    uint32_t                incarnation = question->asker_incarnation;
+    jrt_question_give(question);
+    notice->status = status;
+    if (reply_bytes > notice->reply_bytes) reply_bytes = notice->reply_bytes;
+    if (status == JANUS_OK && reply != NULL) memcpy(jrt_notice_reply(notice), reply, reply_bytes);
+    jrt_notice_push_to(place, serial, incarnation, notice);
+}
+
+static void count_down(struct jrt_group *group)
+{
+    struct jrt_task *task = NULL;
+    jrt_spin_lock(&group->lock);
+    if (--group->left == 0) task = group->task;
+    /* Under the lock: the group is in the caller's frame. */
+    if (task != NULL) (void)jrt_task_wake(task, JANUS_OK);
+    jrt_spin_unlock(&group->lock);
+}
+
+/* Wakes the caller. Under the question's lock. */
+static void wake_locked(struct jrt_question *question)
+{
+    if (question->group != NULL) {
+        count_down(question->group);
+    } else if (question->task != NULL) {
+        (void)jrt_task_wake(question->task, JANUS_OK);
+    } else {
+        jrt_store_release(&question->done, 1u); /* release: the answer. */
+        jrt_futex_wake(&question->done, 1);
+    }
+}
+
+bool jrt_question_end(struct jrt_question *question, uint64_t key, janus_status status,
+                      const void *reply, size_t reply_bytes)
+{
+    if (question == NULL) return false;
+    jrt_spin_lock(&question->lock);
+    if (!close_locked(question, key)) {
+        jrt_spin_unlock(&question->lock);
+        return false;
+    }
+    if (question->notice != NULL) {
+        if (reply_bytes > question->answer_bytes) reply_bytes = question->answer_bytes;
+        jrt_spin_unlock(&question->lock);
+        send_notice(question, status, reply, reply_bytes);
+        return true;
+    }
+    if (reply_bytes > question->answer_bytes) reply_bytes = question->answer_bytes;
+    if (reply_bytes > question->reply_bytes) reply_bytes = question->reply_bytes;
+    if (status == JANUS_OK && question->reply != NULL && reply != NULL)
+        memcpy(question->reply, reply, reply_bytes);
+    question->status = status;
+    jrt_circle_over(&question->circle);
+    wake_locked(question);
+    jrt_spin_unlock(&question->lock);
+    return true;
+}
+
+void jrt_question_drop(struct jrt_question *question, uint64_t key)
+{
+    jrt_spin_lock(&question->lock);
+    bool mine = close_locked(question, key);
+    jrt_spin_unlock(&question->lock);
+    if (!mine) return;
+    if (question->notice != NULL) jrt_notice_free(question->notice);
+    jrt_question_give(question);
+}
+
+/* Debts. */
+
+bool jrt_debt_add(struct jrt_debts *debts, struct jrt_question *question, uint64_t key)
+{
+    uint32_t kept = 0;
+    if (debts->count == debts->room && debts->count > 0) { /* forget those that are over */
+        for (uint32_t i = 0; i < debts->count; i++) {
+            if (jrt_question_lives(debts->list[i].question, debts->list[i].key))
+                debts->list[kept++] = debts->list[i];
+        }
+        debts->count = kept;
+    }
+    if (debts->count * 2 >= debts->room) {
+        uint32_t room = debts->room != 0 ? debts->room * 2 : 4;
+        if (room > JRT_ACTOR_KEPT_MAX) room = debts->room;
+        struct jrt_debt *list =
+            room > debts->room ? jrt_realloc(debts->list, room * sizeof *list) : NULL;
+        if (list != NULL) {
+            debts->list = list;
+            debts->room = room;
+        }
+    }
+    if (debts->count == debts->room) return false;
+    debts->list[debts->count++] = (struct jrt_debt){question, key};
+    return true;
+}
+
+void jrt_debts_end(struct jrt_debts *debts, janus_status status, bool asks)
+{
+    for (uint32_t i = 0; i < debts->count; i++) {
+        struct jrt_debt *debt = &debts->list[i];
+        if (asks) {
+            jrt_question_drop(debt->question, debt->key);
+        } else {
+            (void)jrt_question_end(debt->question, debt->key, status, NULL, 0);
+        }
+    }
+    free(debts->list);
+    *debts = (struct jrt_debts){.list = NULL};
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* Questions, inside. The essay is in question.c. */
+#ifndef JRT_ACTOR_QUESTION_H
+#define JRT_ACTOR_QUESTION_H
+
+#include "actor/place.h"
+
+struct jrt_question {
+    _Atomic(uint32_t)    lock;
+    _Atomic(uint32_t)    done;         /* futex, for a thread: 1: answered */
+    uint64_t             key;          /* 0: it is free */
+    struct jrt_question *next;         /* free */
+    struct jrt_task     *task;         /* that waits; NULL: a thread, or none yet */
+    void                *reply;        /* where the answer goes */
+    size_t               reply_bytes;  /* the room there */
+    size_t               answer_bytes; /* that the actor answers with */
+    uint64_t             deadline_ns;
+    janus_status         status; /* WOULD_WAIT: no answer yet */
+    struct jrt_notice   *notice; /* of an ask; NULL: a call */
+    uint32_t             asker, asker_incarnation;
+    uint64_t             asker_serial;
+    struct jrt_group    *group; /* of janus_call_all; NULL: none */
+
+    struct jrt_circle_wait circle; /* of a call by an actor */
+};
+
+/* The caller of several actors. */
+struct jrt_group {
+    _Atomic(uint32_t) lock;
+    uint32_t          left;
+    struct jrt_task  *task; /* that waits; NULL: not yet */
+};
+
+/* Takes a question with a new key; NULL: no memory. Gives it back. */
+struct jrt_question *jrt_question_take(uint64_t *out_key);
+void                 jrt_question_give(struct jrt_question *question);
+
+/* The question with this number, alive or not; NULL: no question has it. */
+struct jrt_question *jrt_question_find(uint64_t number);
+uint64_t             jrt_question_number(const struct jrt_question *question);
+/* What a kept right to answer shows instead of the key. */
+uint64_t jrt_question_token(uint64_t key);
+
+#endif

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An incarnation: what the task of an actor does.
+ *
+ *     init ─► next letter ─► handle ─► tidy up ─► next letter ─► ... ─► terminate
+ *                 │ none
+ *                 └─► rests: the task has no frames until a letter comes, [task-rest]
+ *
+ * The order of letters: CONTINUE, the order to end, notices, a wish to be described, messages. A
+ * suspended actor takes only the order to end and the wish.
+ *
+ * [actor-tidy]  What a handler leaves behind ends with it, as it would end with a task: its defers
+ *   run, locks are abandoned, shields end. So what an actor holds does not depend on how many
+ *   letters it happened to handle in a row. A nursery that is left open lies in a frame that is
+ *   gone. So nothing may be called then: the entry returns, and the task ends as any that returns
+ *   with an open nursery, [ending-open].
+ *
+ * [actor-apart]  A letter with a budget of its own: while it is handled, the rest of the actor's
+ *   budget is put apart. What the letter did not use, and the rest, come together again after it.
+ *   An actor that cannot pay meanwhile ends, EXHAUSTED, and its supervisor learns the reason.
+ */
+#include "actor/supervisor.h"
+
+#include "cancel/cancel.h"
+#include "chan/pay.h"
+#include "means/call.h"
+#include "means/callback.h"
+#include "means/holder.h"
+#include "means/purse.h"
+#include "nursery/nursery.h"
+#include "nursery/pay.h"
+#include "rt/inside.h"
+#include "task/note.h"
+
+#include <janusrt/memory.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the next letter is. */
+enum next {
+    NEXT_REST,
+    NEXT_LETTER,
+    NEXT_DESCRIBE,
+    NEXT_END,
+};
+
+static bool is_cancelled(const struct jrt_task *task)
+{
+    return jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE;
+}
+
+/* Tidying up. False: a nursery is open, and the caller returns at once. */
+static inline bool tidy_up(struct jrt_task *task)
+{
+    if (jrt_unlikely(task->innermost != NULL)) return false;
+    /* relaxed, both: its own. */
+    if (jrt_unlikely(jrt_load_relaxed(&task->shield) != 0)) {
+        jrt_store_relaxed(&task->shield, (uint16_t)0); /* relaxed: as above. */
+        task->bounds = NULL;                           /* in frames that are gone */
+    }
+    while (jrt_unlikely(task->defers != NULL)) {
+        struct jrt_defer defer = *task->defers;
+        free(task->defers);
+        task->defers = defer.next;
+        defer.function(defer.argument);
+        if (task->innermost != NULL) return false;
+    }
+    if (task->purse != NULL) task->purse->defers = 0;
+    if (jrt_unlikely(jrt_load_relaxed(&task->record.holder) != NULL)) { /* relaxed: its own. */
+        jrt_holder_end(jrt_worker_self(), task);
+    }
+    jrt_debug_invariant("actor-tidy", task->innermost == NULL && task->defers == NULL);
+    return true;
+}
+
+/* A letter's own budget, [actor-apart]. */
+
+static void set_apart(struct jrt_actor_place *place, struct jrt_task *task)
+{
+    struct jrt_purse      *purse = task->purse;
+    struct jrt_actor_rare *rare = place->rare;
+    if (place->spec->options.message_budget == NULL || purse == NULL || !purse->hard) return;
+    if (rare == NULL) return;
+    jrt_debug_invariant("actor-apart", !rare->is_apart);
+    janus_budget has = jrt_purse_read(task);
+    janus_budget letter = janus_budget_min(has, place->spec->message_budget);
+    rare->apart = janus_budget_zero();
+#define X(name, field) rare->apart.field = has.field - letter.field;
+    JANUS_COMPONENT_MAP(X)
+#undef X
+    rare->is_apart = true;
+    purse->capped = true;
+    purse->left = letter;
+    purse->handed = 0;
+    jrt_purse_fill(purse, 0);
+}
+
+void jrt_place_together(struct jrt_actor_place *place, struct jrt_task *task)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    if (rare == NULL || !rare->is_apart) return;
+    rare->is_apart = false;
+    if (task->purse == NULL) return;
+    task->purse->capped = false;
+    task->purse->left = janus_budget_add(task->purse->left, rare->apart);
+}
+
+/* Letters. */
+
+/* A letter, as its handler sees it. */
+struct reading {
+    janus_letter           letter;
+    struct jrt_letter_head head;
+    struct jrt_notice     *notice; /* owned; NULL: a message */
+};
+
+static void read_notice(struct jrt_actor_place *place, struct reading *out)
+{
+    struct jrt_notice *notice = jrt_notice_take(place);
+    place->notice_count++;
+    out->notice = place->rare->in_hand = notice;
+    out->letter =
+        (janus_letter){.kind = notice->kind,
+                       .status = notice->status,
+                       .reply = notice->reply_bytes != 0 ? jrt_notice_reply(notice) : NULL,
+                       .tag = notice->tag,
+                       .end = notice->end};
+    if (notice->status != JANUS_OK) out->letter.reply = NULL;
+}
+
+/* A message with nothing but itself; the other fields stay zero. */
+static inline void read_message(struct reading *out, void *message)
+{
+    out->notice = NULL;
+    out->letter.message = message;
+    out->letter.block = NULL;
+    out->letter.kind = JANUS_LETTER_KIND_MESSAGE;
+    out->letter.tag = 0;
+    out->letter.opaque[2] = 0;
+}
+
+/* Takes a letter that is no message, if there is one. Under the lock. */
+static enum next take_other(struct jrt_actor_place *place, struct reading *out)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    bool                   works = !place->suspended;
+    if (place->stops != 0 && place->stops != JANUS_STOP_HOW_DRAIN + 1) return NEXT_END;
+    if (rare != NULL && rare->continues && works) {
+        rare->continues = false;
+        place->notice_count++;
+        out->notice = NULL;
+        out->letter = (janus_letter){.kind = JANUS_LETTER_KIND_CONTINUE, .tag = rare->continue_tag};
+        return NEXT_LETTER;
+    }
+    if (place->notices != NULL && works) {
+        read_notice(place, out);
+        return NEXT_LETTER;
+    }
+    if (rare != NULL && rare->describes != NULL) return NEXT_DESCRIBE;
+    return NEXT_REST;
+}
+
+/* Takes the next letter, under the lock. */
+static inline enum next take_next(struct jrt_actor_place *place, struct reading *out, void *message)
+{
+    bool others =
+        place->rare != NULL || place->notices != NULL || place->stops != 0 || place->suspended;
+    if (jrt_unlikely(others)) {
+        enum next next = take_other(place, out);
+        if (next != NEXT_REST) return next;
+    }
+    if (!place->suspended && jrt_mail_take(place, &out->head, message)) {
+        if (jrt_unlikely(place->rare != NULL)) jrt_senders_serve(place, false);
+        place->handled++; /* `accept` may take it back */
+        read_message(out, message);
+        return NEXT_LETTER;
+    }
+    /* It is drained. */
+    if (place->stops != 0 && (!place->suspended || place->count == 0)) return NEXT_END;
+    return NEXT_REST;
+}
+
+/* The message cannot be handled. */
+static void reject(struct jrt_actor_place *place, bool call)
+{
+    jrt_place_lock(place);
+    place->handled--;
+    if (call) {
+        place->returned++;
+    } else {
+        place->dead++;
+    }
+    jrt_place_unlock(place);
+}
+
+/* A call that nobody waits for any more is skipped; a block is adopted. */
+static inline bool accept(struct jrt_actor_place *place, struct reading *reading)
+{
+    struct jrt_letter_head *head = &reading->head;
+    if (jrt_likely(head->question == NULL)) return true;
+    if (head->is_call) {
+        if (jrt_question_is_late(head->question, head->key)) {
+            (void)jrt_question_end(head->question, head->key, JANUS_DEADLINE, NULL, 0);
+            reject(place, true);
+            return false;
+        }
+        place->hand = *head;
+        reading->letter.opaque[2] = 1; /* it can be answered */
+        return true;
+    }
+    jrt_block_unpost(head->block);
+    if (janus_adopt(head->block) != JANUS_OK) {
+        janus_discard(head->block);
+        reject(place, false);
+        return false;
+    }
+    reading->letter.block = head->block;
+    return true;
+}
+
+/* The actor pays for a letter: an op, and a channel operation if it has books. */
+static void pay(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    if (task->purse != NULL) {
+        (void)jrt_chan_pay(&worker); /* CANCELLED is seen in the loop */
+    } else if (!jrt_fuel_one()) {
+        (void)jrt_pay_ops(task, 1);
+    }
+}
+
+/* The letter was handled without an answer. */
+static void leave_unanswered(struct jrt_actor_place *place, janus_status status)
+{
+    struct jrt_letter_head hand = place->hand;
+    place->hand = (struct jrt_letter_head){.block = NULL};
+    if (hand.is_call) (void)jrt_question_end(hand.question, hand.key, status, NULL, 0);
+}
+
+/* Puts the message aside until janus_actor_take_up. */
+static bool put_aside(struct jrt_actor_place *place, void *block, const void *message)
+{
+    size_t                 each = jrt_letter_bytes(place);
+    struct jrt_letter_head head = place->hand;
+    if (!head.is_call && block != NULL) { /* it is adopted again later */
+        head.block = janus_detach(block);
+        if (head.block == NULL) return false;
+        head.key = jrt_block_post(head.block) & INT64_MAX;
+    }
+    jrt_place_lock(place);
+    struct jrt_actor_rare *rare = jrt_place_rare(place);
+    if (rare != NULL && rare->aside_count == rare->aside_room) {
+        uint32_t room = rare->aside_room != 0 ? rare->aside_room * 2 : 4;
+        char    *more = jrt_realloc(rare->aside, room * each);
+        if (more != NULL) {
+            rare->aside = more;
+            rare->aside_room = room;
+        }
+    }
+    bool fits = rare != NULL && rare->aside_count < rare->aside_room;
+    if (fits) {
+        char *at = rare->aside + rare->aside_count++ * each;
+        memcpy(at, &head, sizeof head);
+        memcpy(at + sizeof head, message, jrt_place_behaviour(place)->message_bytes);
+        if (!head.is_call && head.block != NULL) rare->block_bytes += head.key;
+        place->hand = (struct jrt_letter_head){.block = NULL};
+        place->handled--; /* it is counted when it comes again */
+    }
+    jrt_place_unlock(place);
+    if (!fits && !head.is_call && head.block != NULL) {
+        jrt_block_unpost(head.block);
+        janus_discard(head.block);
+    }
+    return fits;
+}
+
+/* Describing. */
+
+struct description {
+    struct jrt_actor_place *place;
+    bool                    done;
+    char                    text[JRT_DESCRIBE_BYTES];
+};
+
+static void describe_state(void *argument)
+{
+    struct description *description = argument;
+    (void)jrt_place_behaviour(description->place)
+        ->describe(description->place->self, description->text, sizeof description->text);
+    description->done = true;
+}
+
+/* As a callback: if it panics, it ends alone, and the actor goes on. */
+static void describe(struct jrt_actor_place *place, struct jrt_task *task)
+{
+    struct description description = {.place = place};
+    jrt_callback_run_for(task, describe_state, &description, "an actor's describe");
+    description.text[sizeof description.text - 1] = '\0';
+    jrt_place_lock(place);
+    struct jrt_question *question = place->rare->describes;
+    uint64_t             key = place->rare->describes_key;
+    place->rare->describes = NULL;
+    jrt_place_unlock(place);
+    (void)jrt_question_end(question, key, description.done ? JANUS_OK : JANUS_NO_REPLY,
+                           description.text, sizeof description.text);
+}
+
+/* The life of an incarnation. */
+
+bool jrt_place_make_state(struct jrt_actor_place *place)
+{
+    size_t bytes = jrt_place_behaviour(place)->state_bytes;
+    if (bytes != 0) place->self = jrt_calloc(1, bytes);
+    return bytes == 0 || place->self != NULL;
+}
+
+static int64_t begin(struct jrt_actor_place *place)
+{
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
+    if (!jrt_place_make_state(place)) return JANUS_NO_MEMORY;
+    if (behaviour->init == NULL) return 0;
+    return behaviour->init(place->self, place->spec->child.argument);
+}
+
+/* Ends the incarnation: notes how, and runs terminate. */
+static int64_t finish(struct jrt_actor_place *place, struct jrt_task *task, janus_end_kind kind,
+                      int64_t error)
+{
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
+    struct jrt_shield      grace;
+    jrt_place_lock(place);
+    place->end = (janus_end){.kind = kind, .incarnation = place->incarnation, .error = error};
+    place->phase = JRT_PHASE_CLOSE;
+    jrt_place_unlock(place);
+    if (behaviour->terminate != NULL) {
+        jrt_shield_for_cleanup(task, &grace);
+        behaviour->terminate(place->self, &place->end);
+        if (!tidy_up(task)) return 0;
+    }
+    if (kind == JANUS_END_KIND_FAILED) return error;
+    return kind == JANUS_END_KIND_CANCELLED ? JANUS_CANCELLED : 0;
+}
+
+static int64_t end_normally(struct jrt_actor_place *place, struct jrt_task *task)
+{
+    janus_end_kind kind = JANUS_END_KIND_STOPPED;
+    if (is_cancelled(task)) kind = JANUS_END_KIND_CANCELLED;
+    return finish(place, task, kind, 0);
+}
+
+/* Calls the handler. *out_over: the incarnation ends with the returned result. */
+static inline int64_t handle(struct jrt_actor_place *place, struct jrt_task *task,
+                             struct reading *reading, void *message, bool *out_over)
+{
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
+    *out_over = true;
+    if (jrt_unlikely(place->rare != NULL)) {
+        set_apart(place, task);
+        place->rare->tag = reading->letter.tag;
+    }
+    int64_t result = behaviour->handle(place->self, &reading->letter);
+    if (jrt_unlikely(task->innermost != NULL)) return 0; /* [actor-tidy] */
+    if (jrt_unlikely(place->rare != NULL)) jrt_place_together(place, task);
+    if (!tidy_up(task)) return 0;
+    if (jrt_unlikely(reading->notice != NULL && place->rare != NULL)) {
+        place->rare->in_hand = NULL;
+        jrt_notice_free(reading->notice);
+    }
+    reading->notice = NULL;
+    *out_over = false;
+    if (result == JANUS_ACTOR_LATER && reading->letter.message != NULL &&
+        put_aside(place, reading->letter.block, message)) {
+        return 0;
+    }
+    if (jrt_unlikely(place->hand.question != NULL) && result >= 0)
+        leave_unanswered(place, JANUS_NO_REPLY);
+    bool later = result == JANUS_ACTOR_LATER && reading->letter.message == NULL;
+    if (jrt_likely(result == JANUS_ACTOR_GO_ON) || later) return 0;
+    *out_over = true;
+    if (result < 0) {
+        bool obeyed = result == JANUS_CANCELLED && is_cancelled(task);
+        return finish(place, task, obeyed ? JANUS_END_KIND_CANCELLED : JANUS_END_KIND_FAILED,
+                      result);
+    }
+    if (result == JANUS_ACTOR_STOP) return finish(place, task, JANUS_END_KIND_NORMAL, 0);
+    /* A number that means nothing, or memory for putting aside was refused. */
+    return finish(place, task, JANUS_END_KIND_FAILED,
+                  result == JANUS_ACTOR_LATER ? JANUS_NO_MEMORY : result);
+}
+
+/* Handles letters until no letter is left. *out_over: the incarnation has ended. */
+static int64_t work(struct jrt_actor_place *place, struct jrt_task *task, bool *out_over)
+{
+    /* At most JRT_ACTOR_MESSAGE_MAX. */
+    void *message =
+        __builtin_alloca_with_align(jrt_place_behaviour(place)->message_bytes + 16, 128);
+    struct reading reading = {.notice = NULL};
+    for (;;) {
+        *out_over = true;
+        if (jrt_unlikely(is_cancelled(task))) return end_normally(place, task);
+        jrt_place_lock(place);
+        enum next next = take_next(place, &reading, message);
+        jrt_place_unlock(place);
+        if (jrt_unlikely(next == NEXT_END)) return end_normally(place, task);
+        if (next == NEXT_REST) break;
+        if (jrt_unlikely(next == NEXT_DESCRIBE)) {
+            describe(place, task);
+            if (!tidy_up(task)) return 0;
+            continue;
+        }
+        if (reading.letter.message != NULL) place->hand = reading.head; /* it may end there */
+        pay(task);
+        place->hand = (struct jrt_letter_head){.block = NULL};
+        if (reading.letter.message != NULL && !accept(place, &reading)) continue;
+        int64_t result = handle(place, task, &reading, message, out_over);
+        if (*out_over) return result;
+    }
+    *out_over = false;
+    return 0;
+}
+
+static int64_t actor_main(void *argument)
+{
+    struct jrt_actor_place *place = argument;
+    struct jrt_task        *task = jrt_task_current();
+    bool                    over = false;
+    jrt_place_lock(place);
+    place->resting = false; /* a cancel may have woken it, [task-rest] */
+    bool fresh = place->phase == JRT_PHASE_INIT;
+    jrt_place_unlock(place);
+    if (jrt_unlikely(fresh)) {
+        int64_t result = is_cancelled(task) ? JANUS_CANCELLED : begin(place);
+        if (!tidy_up(task)) return 0;
+        bool ready = result == JANUS_ACTOR_GO_ON || result == JANUS_ACTOR_STOP;
+        if (!jrt_place_started(place, result)) {
+            /* If only the name was taken, the state is there: terminate runs. */
+            if (ready) return finish(place, task, JANUS_END_KIND_FAILED, place->end.error);
+            return result < 0 ? result : 0;
+        }
+        if (result == JANUS_ACTOR_STOP) return finish(place, task, JANUS_END_KIND_NORMAL, 0);
+    }
+    int64_t result = work(place, task, &over);
+    return over ? result : JRT_REST;
+}
+
+/* A plain task, or a supervisor, that is supervised. */
+static int64_t child_main(struct jrt_actor_place *place)
+{
+    const janus_child *child = &place->spec->child;
+    jrt_place_lock(place);
+    place->resting = false;
+    place->phase = JRT_PHASE_WORK;
+    jrt_place_unlock(place);
+    if (child->supervisor != NULL) return jrt_supervisor_main(place);
+    if (!jrt_place_started(place, 0)) return 0;
+    return child->task(child->argument);
+}
+
+static int64_t resident_main(void *argument)
+{
+    struct jrt_actor_place *place = argument;
+    return jrt_place_behaviour(place) != NULL ? actor_main(place) : child_main(place);
+}
+
+bool jrt_place_has_letters(const struct jrt_actor_place *place)
+{
+    const struct jrt_actor_rare *rare = place->rare;
+    if (place->stops != 0) return true;
+    if (rare != NULL && rare->describes != NULL) return true;
+    if (place->suspended) return false;
+    return place->count != 0 || place->notices != NULL || (rare != NULL && rare->continues);
+}
+
+static bool rests(struct jrt_resident *resident, struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_actor_place *place = (struct jrt_actor_place *)resident;
+    jrt_place_lock(place);
+    bool rest = !jrt_place_has_letters(place);
+    if (rest) {
+        jrt_mail_rest(place);
+        if (place->rare != NULL) jrt_place_idle(place, true);
+        place->resting = true;
+        if (!jrt_rest_now(worker, task)) place->resting = rest = false;
+    }
+    jrt_place_unlock(place);
+    return rest;
+}
+
+static void begins(struct jrt_resident *resident, struct jrt_task *task)
+{
+    struct jrt_actor_place *place = (struct jrt_actor_place *)resident;
+    jrt_place_lock(place);
+    place->task = task;
+    jrt_place_unlock(place);
+}
+
+const struct jrt_resident_rules jrt_actor_rules = {.entry = resident_main,
+                                                   .begins = begins,
+                                                   .rests = rests,
+                                                   .ending = jrt_place_ending,
+                                                   .ended = jrt_place_ended};
