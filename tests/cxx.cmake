@@ -28,7 +28,8 @@ if(JANUSRT_LTO)
 endif()
 
 # Not every build has every test, see janus_test.
-foreach(name fiber/exception_test task/death_cxx_test task/block_cxx_test sim/catch_test)
+foreach(name fiber/exception_test task/death_cxx_test task/block_cxx_test sim/catch_test
+    actor/actor_cxx_test)
   janus_test(${name}.cc ${shared})
   string(REPLACE "/" "." target ${name})
   if(TARGET ${target})

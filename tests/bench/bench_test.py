@@ -189,6 +189,27 @@ class Targets(Race):
             self.told("hello, 64 connections: CPU", "nginx", "x raw epoll", 2)]), [])
 
 
+    def test_a_target_beside_a_peer_is_a_ratio_of_minima_with_the_same_number_of_workers(self):
+        results = [{"work": "cast", "system": system, "version": "1", "workers": workers,
+                    "metric": "a message, 1 to 1", "unit": "ns", "min": value,
+                    "median": 9 * value, "runs": 5}
+                   for system, workers, value in (("janusrt", 1, 20), ("Go", 1, 50),
+                                                  ("janusrt", 2, 45), ("Go", 2, 50),
+                                                  ("Erlang", 2, 1))]
+        self.assertEqual(bench_targets.verdicts(results), [
+            "target: a message, 1 to 1, 1 worker: 0.4 of at most 0.6 x Go: held",
+            "target: a message, 1 to 1, 2 workers: 0.9 of at most 0.8 x Go: MISSED"])
+
+    def test_a_target_beside_a_peer_that_is_not_here_is_not_judged(self):
+        self.assertEqual(bench_targets.ratio_verdicts([
+            {"work": "cast", "system": "janusrt", "version": "1", "workers": 1,
+             "metric": "a message, 1 to 1", "unit": "ns", "min": 20, "median": 20, "runs": 5}]), [])
+
+    def test_every_target_is_of_a_work_that_exists(self):
+        self.assertLessEqual({target[0] for target in bench_targets.TARGETS + bench_targets.RATIOS},
+                             set(bench.WORKS))
+
+
 class Failures(Race):
     def test_a_peer_that_fails_is_told_not_tried_again_and_no_failure(self):
         self.fake("a", "janusrt", 10, works="'spawn 1'")

@@ -469,9 +469,10 @@ static uint64_t walk_terms(uint64_t size)
     return size;
 }
 
-/* Descriptors. */
+/* Actors, descriptors. */
 #include "echo.h"
 #include "hello.h"
+#include "letters.h"
 
 static const struct path {
     const char         *name;
@@ -502,6 +503,9 @@ static const struct path {
     {"mutex", walk_mutex, SMALL, LARGE, false, NULL},
     {"cap", walk_cap, SMALL, LARGE, false, NULL},
     {"terms", walk_terms, SMALL, LARGE, false, NULL},
+    {"cast", walk_cast, SMALL, LARGE, false, NULL},
+    {"castbusy", walk_castbusy, SMALL, LARGE, false, NULL},
+    {"handle", walk_handle, SMALL, LARGE, false, NULL},
     {"head", walk_small_head, SMALL, LARGE, true, NULL},
     {"longhead", walk_large_head, SMALL, LARGE, true, NULL},
     {"chunk", walk_chunk, SMALL, LARGE, true, NULL},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures how soon the bugs of the gallery are found and how often ordinary runs show them, and
- * prints docs/gallery.md:
+ * prints the first part of docs/gallery.md:
  *
- *     build/gcc-release/tests/sim/gallery_table > docs/gallery.md
+ *     build/gcc-release/tests/sim/gallery_table
  *
  * Only seeds decide what is found, so that is the same everywhere. How often a bug shows itself was
  * measured on one machine.
@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
@@ -43,7 +44,7 @@ static const char *const failings[] = {
 };
 
 struct found {
-    uint64_t      median, worst;
+    uint64_t      median, worst, median_ns; /* schedules, schedules, time */
     janus_failing failing;
 };
 
@@ -53,22 +54,38 @@ static int compare(const void *left, const void *right)
     return (a > b) - (a < b);
 }
 
+static uint64_t clock_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * JANUS_SECONDS + (uint64_t)now.tv_nsec;
+}
+
+/* Sorts, and returns the median of STARTS numbers. */
+static uint64_t median_of(uint64_t *numbers)
+{
+    qsort(numbers, STARTS, sizeof numbers[0], compare);
+    return (numbers[STARTS / 2 - 1] + numbers[STARTS / 2] + 1) / 2;
+}
+
 static struct found find(const struct gallery_bug *bug, janus_strategy strategy)
 {
-    uint64_t     counts[STARTS];
-    struct found found = {0, 0, JANUS_FAILING_NOT};
+    uint64_t     counts[STARTS], times[STARTS];
+    struct found found = {.failing = JANUS_FAILING_NOT};
     for (uint64_t i = 0; i < STARTS; i++) {
         janus_explore_result result = JANUS_EXPLORE_RESULT();
+        uint64_t             begun = clock_ns();
         JANUS_IGNORE(janus_explore(
             JANUS_EXPLORE_OPTIONS(.strategy = strategy, .seed = 1 + i * APART,
                                   .schedules = SCHEDULES, .no_minimising = true, .quiet = true),
             bug->entry, NULL, &result));
+        times[i] = clock_ns() - begun;
         counts[i] = result.failing != JANUS_FAILING_NOT ? result.schedules : UINT64_MAX;
         if (result.failing != JANUS_FAILING_NOT) found.failing = result.failing;
         free(result.replay);
     }
-    qsort(counts, STARTS, sizeof counts[0], compare);
-    found.median = (counts[STARTS / 2 - 1] + counts[STARTS / 2] + 1) / 2;
+    found.median = median_of(counts);
+    found.median_ns = median_of(times);
     found.worst = counts[STARTS - 1];
     return found;
 }
@@ -120,13 +137,16 @@ static const char head[] =
     "# The gallery of bugs\n\n"
     "`tests/sim/gallery` has small programs with one concurrency bug each, and the mended\n"
     "version of each. The table shows how many schedules `janus_explore` needs to find a bug,\n"
-    "over %d starting seeds, with 4 workers. The last columns show how many of %d ordinary runs\n"
-    "have the bug. `tests/sim/gallery_test.c` checks that each bug is found within a promised\n"
-    "number of schedules and can be replayed. It also checks that mended versions never fail.\n\n"
+    "over %d starting seeds, with 4 workers. It also shows the median time of random schedules. "
+    "The\n"
+    "last columns show how many of %d ordinary runs have the bug. `tests/sim/gallery_test.c`\n"
+    "checks that each bug is found within a promised number of schedules and can be replayed. It\n"
+    "also checks that mended versions never fail.\n\n"
+    "The bugs from new_mailbox on are those of actors and supervisors written by hand.\n\n"
     "Written by `gallery_table`.\n\n"
-    "| bug | what is wrong | found as | random: median | worst | PCT: median | worst "
+    "| bug | what is wrong | found as | random: median | worst | ms | PCT: median | worst "
     "| ordinary: 2 workers | 4 workers |\n"
-    "|---|---|---|---:|---:|---:|---:|---:|---:|\n";
+    "|---|---|---|---:|---:|---:|---:|---:|---:|---:|\n";
 
 int main(int argc, char **argv)
 {
@@ -136,8 +156,9 @@ int main(int argc, char **argv)
         if (argc > 1 && strcmp(argv[1], bug->name) != 0) continue;
         struct found random = find(bug, JANUS_STRATEGY_RANDOM);
         struct found pct = find(bug, JANUS_STRATEGY_PCT);
-        printf("| %s | %s | %s | %lld | %lld | %lld | %lld | %d | %d |\n", bug->name, bug->text,
-               failings[random.failing], (long long)random.median, (long long)random.worst,
+        printf("| %s | %s | %s | %lld | %lld | %.1f | %lld | %lld | %d | %d |\n", bug->name,
+               bug->text, failings[random.failing], (long long)random.median,
+               (long long)random.worst, (double)random.median_ns / (double)JANUS_MS,
                (long long)pct.median, (long long)pct.worst, count_plainly(bug, 2),
                count_plainly(bug, 4));
         fflush(stdout);

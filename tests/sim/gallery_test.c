@@ -44,6 +44,18 @@ static const struct row {
     {&gallery_double_refund, JANUS_FAILING_EXPECTATION, 20, 50},
     {&gallery_torn_update, JANUS_FAILING_EXPECTATION, 10, 20},
     {&gallery_late_release, JANUS_FAILING_EXPECTATION, 10, 15},
+    {&gallery_new_mailbox, JANUS_FAILING_DEADLOCK, 20, 15},
+    {&gallery_early_down, JANUS_FAILING_EXPECTATION, 25, 25},
+    {&gallery_late_watch, JANUS_FAILING_DEADLOCK, 25, 20},
+    {&gallery_late_reply, JANUS_FAILING_EXPECTATION, 50, 15},
+    {&gallery_two_deciders, JANUS_FAILING_EXPECTATION, 10, 15},
+    {&gallery_stop_in_delay, JANUS_FAILING_DEADLOCK, 10, 10},
+    {&gallery_two_restarts, JANUS_FAILING_EXPECTATION, 15, 10},
+    {&gallery_deaf_sender, JANUS_FAILING_DEADLOCK, 40, 25},
+    {&gallery_adopted_twice, JANUS_FAILING_CONTRACT, 10, 20},
+    {&gallery_paid_twice, JANUS_FAILING_EXPECTATION, 10, 20},
+    {&gallery_ignored_place, JANUS_FAILING_DEADLOCK, 10, 15},
+    {&gallery_lost_credit, JANUS_FAILING_DEADLOCK, 15, 15},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };

@@ -47,6 +47,9 @@ CALL(names, t->sink = (size_t)janus_component_name(JANUS_COMPONENT_OPS);
      t->sink = (size_t)janus_nursery_state_name(JANUS_NURSERY_STATE_OPEN);
      t->sink = (size_t)janus_fiber_state_name(JANUS_FIBER_STATE_NEW);
      t->sink = (size_t)janus_profile_name(JANUS_PROFILE_SERVICE))
+CALL(actor_names, t->sink = (size_t)janus_actor_state_name(JANUS_ACTOR_STATE_RUNNING);
+     t->sink = (size_t)janus_end_kind_name(JANUS_END_KIND_NORMAL);
+     t->sink = janus_letter_is_call(NULL))
 CALL(profiles, t->sink = (size_t)janus_profile_limits(JANUS_PROFILE_SERVICE);
      t->sink = janus_profile_pool(JANUS_PROFILE_SERVICE).ops;
      t->sink = janus_profile_yield_interval(JANUS_PROFILE_SERVICE, 0);
@@ -66,6 +69,7 @@ CALL(self, t->sink = janus_in_task(); t->sink = (size_t)janus_task_current();
      t->sink = (size_t)janus_task_local(); t->sink = janus_yield_interval();
      t->sink = (size_t)janus_fiber_current())
 CALL(now, t->sink = janus_now_ns())
+CALL(actor_current, janus_actor self; t->sink = (size_t)janus_actor_current(&self))
 CALL(point, janus_point())
 CALL(batch_begin, janus_batch batch = janus_batch_begin(); t->sink = batch.interval)
 CALL(scheduler_reads, t->sink = janus_scheduler_worker_count(t->scheduler))
@@ -101,10 +105,12 @@ CALL(free_nothing, janus_free(NULL))
 static const struct repeat_call calls[] = {
     ROW(texts),
     ROW(names),
+    ROW(actor_names),
     ROW(profiles),
     ROW(budgets),
     ROW(self),
     ROW(now),
+    ROW(actor_current),
     ROW(point),
     ROW(batch_begin),
     ROW(scheduler_reads),

@@ -40,6 +40,9 @@ static int64_t ask_about_nothing(void *argument)
     CHECK_EQ(janus_scheduler_worker_count(NULL), 0);
     CHECK_EQ(janus_scheduler_trim(NULL, 0), 0);
     CHECK_EQ(janus_scheduler_trace_hash(NULL), 0);
+    CHECK(!janus_letter_is_call(NULL));
+    CHECK_EQ(janus_supervisor_children(NULL, NULL, 0), 0);
+    CHECK_EQ(janus_supervisor_history(NULL, NULL, 0), 0);
     CHECK(janus_detach(NULL) == NULL);
     janus_token_release(NULL);
     janus_discard(NULL);

@@ -37,7 +37,19 @@ struct gallery_bug {
     X(unfair_select)                                                                               \
     X(double_refund)                                                                               \
     X(torn_update)                                                                                 \
-    X(late_release)
+    X(late_release)                                                                                \
+    X(new_mailbox)                                                                                 \
+    X(early_down)                                                                                  \
+    X(late_watch)                                                                                  \
+    X(late_reply)                                                                                  \
+    X(two_deciders)                                                                                \
+    X(stop_in_delay)                                                                               \
+    X(two_restarts)                                                                                \
+    X(deaf_sender)                                                                                 \
+    X(adopted_twice)                                                                               \
+    X(paid_twice)                                                                                  \
+    X(ignored_place)                                                                               \
+    X(lost_credit)
 
 #define GALLERY_DECLARE(name) extern const struct gallery_bug gallery_##name;
 GALLERY(GALLERY_DECLARE)

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: MIT */
+/* Budgets of actors: exhaustion in the middle of a handler, refills, and the budget of one message.
+ * A11.7, A11.8. */
+#include "play.h"
+
+static const janus_budget pool = {100000, UINT64_C(10) << 20, 100, 1000, 100};
+
+/* A supervisor that gives what is missing, `times` times. */
+struct boss {
+    janus_verdict   verdict;
+    int             calls, times;
+    janus_component lacked;
+};
+
+static janus_verdict decide(void *argument, const janus_exhausted *child, janus_budget *grant)
+{
+    struct boss *boss = argument;
+    boss->calls++;
+    boss->lacked = child->lacks;
+    if (boss->calls > boss->times) return JANUS_VERDICT_CANCEL;
+    *grant = janus_budget_of(2000, 0, 0, 0, 0);
+    if (child->lacks == JANUS_COMPONENT_MEMORY) grant->memory = child->needs + 4096;
+    if (child->lacks == JANUS_COMPONENT_SPAWN_COUNT) grant->spawn_count = 10;
+    if (child->lacks == JANUS_COMPONENT_CHANNEL_OPS) grant->channel_ops = 100;
+    if (child->lacks == JANUS_COMPONENT_SYSCALLS) grant->syscalls = 10;
+    return boss->verdict;
+}
+
+static janus_supervisor *open_pool(struct boss *boss)
+{
+    janus_supervisor *stage = NULL;
+    MUST_EQ(janus_supervisor_open(
+                JANUS_SUPERVISOR_OPTIONS(.name = "pool", .budget = &pool, .max_restarts = 1000,
+                                         .on_exhausted = boss != NULL ? decide : NULL,
+                                         .on_exhausted_argument = boss),
+                &stage),
+            JANUS_OK);
+    return stage;
+}
+
+/* Acts that need more of one component than the actor has. */
+
+static int64_t nothing(void *argument)
+{
+    (void)argument;
+    return 0;
+}
+
+static void spend_ops(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 1500; i++) MUST_EQ(janus_check(), JANUS_OK);
+}
+
+static void spend_memory(void *argument)
+{
+    (void)argument;
+    char *block = janus_alloc(200000);
+    MUST(block != NULL);
+    memset(block, 7, 200000);
+    janus_free(block);
+}
+
+static void spend_spawns(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 3; i++) MUST_EQ(janus_charge(janus_price_spawn()), JANUS_OK);
+}
+
+static void spend_casts(void *argument)
+{
+    for (int i = 0; i < 40; i++) tell(*(janus_actor *)argument, act_add, NULL, 1);
+}
+
+static void spend_syscalls(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 3; i++) MUST_EQ(janus_blocking(nothing, NULL, NULL), JANUS_OK);
+}
+
+static const struct spending {
+    void            (*spend)(void *argument);
+    janus_component component;
+} spendings[] = {{spend_ops, JANUS_COMPONENT_OPS},
+                 {spend_memory, JANUS_COMPONENT_MEMORY},
+                 {spend_spawns, JANUS_COMPONENT_SPAWN_COUNT},
+                 {spend_casts, JANUS_COMPONENT_CHANNEL_OPS},
+                 {spend_syscalls, JANUS_COMPONENT_SYSCALLS}};
+
+/* Spends in the middle; its locals must be what they were. */
+static int64_t act_spend(struct self *self, janus_letter *letter, const struct line *line)
+{
+    volatile uint64_t locals[32];
+    for (uint64_t i = 0; i < 32; i++) locals[i] = i * UINT64_C(0x0101010101010101);
+    spendings[line->number].spend(line->argument);
+    for (uint64_t i = 0; i < 32; i++) MUST_EQ(locals[i], i * UINT64_C(0x0101010101010101));
+    self->sum++;
+    return act_note(self, letter, line);
+}
+
+static const janus_budget little = {1000, 65536, 0, 12, 1};
+
+static int64_t scene_refill(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 5; i++) {
+        struct boss       boss = {.verdict = JANUS_VERDICT_RECHARGE, .times = 10};
+        struct role       role = {0}, sink = {0};
+        int64_t           reply = -1;
+        janus_supervisor *stage = open_pool(&boss);
+        janus_actor       other =
+            ADD(stage, .argument = &sink, .options = JANUS_ACTOR_OPTIONS(.max_messages = 100));
+        janus_actor actor =
+            ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.budget = &little));
+        MUST_EQ(request(actor, act_spend, &other, i, &reply), JANUS_OK);
+        MUST_EQ(reply, i);
+        MUST(boss.calls >= 1);
+        MUST_EQ(boss.lacked, spendings[i].component);
+        MUST_EQ(settle(actor), 1);
+        LOGGED(&role, i); /* once */
+        MUST_EQ(role.starts, 1);
+        close_stage(stage);
+    }
+    return 0;
+}
+
+TEST("an actor that runs out of any component in a handler is refilled and goes on where it was")
+{
+    PLAY(scene_refill, .schedules = 300);
+}
+
+/* Allowances. */
+
+static int64_t act_ops(struct self *self, janus_letter *letter, const struct line *line)
+{
+    for (int i = 0; i < line->number; i++) {
+        if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
+    }
+    return act_note(self, letter, line);
+}
+
+static int64_t scene_cancelled(void *argument)
+{
+    struct boss       boss = {.verdict = JANUS_VERDICT_RECHARGE, .times = 0};
+    struct role       role = {0};
+    janus_supervisor *stage = open_pool(&boss);
+    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY,
+                                  .options = JANUS_ACTOR_OPTIONS(.budget = &little));
+    (void)argument;
+    MUST_EQ(request(actor, act_ops, NULL, 5000, NULL), JANUS_GONE);
+    janus_end end = await_end(actor);
+    MUST(end.kind == JANUS_END_KIND_EXHAUSTED || end.kind == JANUS_END_KIND_CANCELLED ||
+         end.kind == JANUS_END_KIND_NEVER);
+    if (end.kind == JANUS_END_KIND_EXHAUSTED) MUST_EQ(end.lacks, JANUS_COMPONENT_OPS);
+    MUST_EQ(boss.calls, 1);
+    MUST_EQ(role.logged, 0);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("the caller of an exhausted actor whose supervisor cancels it gets GONE")
+{
+    PLAY(scene_cancelled);
+}
+
+static int64_t scene_allowance(void *argument)
+{
+    struct role         role = {0};
+    uint64_t            begin = janus_now_ns();
+    janus_actor_options options = {.struct_bytes = sizeof options, .budget = &little};
+    janus_supervisor   *stage = open_pool(NULL);
+    options.allowance.amount = janus_budget_of(500, 0, 0, 20, 0);
+    options.allowance.period_ns = JANUS_SECONDS;
+    janus_actor actor = ADD(stage, .argument = &role, .options = &options);
+    (void)argument;
+    MUST_EQ(request(actor, act_ops, NULL, 2400, NULL), JANUS_OK);
+    /* 1000 at first, then 500 for each second in which it runs out. */
+    MUST(janus_now_ns() - begin >= 2 * JANUS_SECONDS);
+    MUST(janus_now_ns() - begin <= 4 * JANUS_SECONDS);
+    LOGGED(&role, 2400);
+    MUST_EQ(role.starts, 1);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("an allowance refills an exhausted actor once in a period")
+{
+    PLAY(scene_allowance, .timed = true);
+}
+
+/* The budget of one message. */
+
+static const janus_budget much = {30000, 1 << 20, 0, 500, 10};
+static const janus_budget for_one = {300, 1 << 20, 0, 20, 10};
+
+#define LIMITED JANUS_ACTOR_OPTIONS(.budget = &much, .message_budget = &for_one)
+
+static int64_t scene_poison(void *argument)
+{
+    struct role       role = {0};
+    struct gate       gate;
+    janus_supervisor *stage = open_pool(NULL);
+    janus_actor       actor = ADD(stage, .argument = &role, .options = LIMITED);
+    (void)argument;
+    gate_init(&gate);
+    tell(actor, act_gate, &gate, 1);
+    await_inside(&gate);
+    tell(actor, act_ops, NULL, 10);
+    tell(actor, act_ops, NULL, 5000); /* the poison */
+    tell(actor, act_ops, NULL, 20);
+    janus_event_set(&gate.open);
+    MUST_EQ(settle(actor), 0);
+    LOGGED(&role, 1, 10, 20);
+    MUST_EQ(role.starts, 2);
+    janus_actor_info info = look(actor);
+    MUST_EQ(info.last.kind, JANUS_END_KIND_EXHAUSTED);
+    MUST_EQ(info.last.lacks, JANUS_COMPONENT_OPS);
+    MUST_EQ(info.failures, 1);
+    MUST_EQ(request(actor, act_ops, NULL, 5000, NULL), JANUS_RESTARTED);
+    MUST_EQ(settle(actor), 0);
+    MUST_EQ(close_stage(stage).dead, 0);
+    MUST_EQ(role.ends, 1); /* terminate does not run after an exhaustion */
+    return 0;
+}
+
+TEST("a message that needs more than message_budget fails alone; its neighbours are handled")
+{
+    PLAY(scene_poison);
+}
+
+static int64_t scene_each_message(void *argument)
+{
+    struct role       role = {0};
+    janus_supervisor *stage = open_pool(NULL);
+    janus_actor       actor = ADD(stage, .argument = &role, .options = LIMITED);
+    (void)argument;
+    for (int i = 0; i < 20; i++) tell(actor, act_ops, NULL, 250);
+    MUST_EQ(settle(actor), 0);
+    MUST_EQ(role.logged, 20);
+    MUST_EQ(role.starts, 1);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("each message has the whole message_budget") { PLAY(scene_each_message); }
+
+static int64_t scene_message_budget_alone(void *argument)
+{
+    struct role       role = {0};
+    janus_supervisor *stage = open_stage(); /* no pool */
+    (void)argument;
+    MUST_EQ(janus_supervisor_add(
+                stage,
+                JANUS_CHILD(.behaviour = &player, .argument = &role,
+                            .options = JANUS_ACTOR_OPTIONS(.message_budget = &for_one)),
+                NULL),
+            JANUS_INVALID);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("a message_budget without a budget or a pool is refused") { PLAY(scene_message_budget_alone); }
+
+/* Prices. */
+
+static int64_t act_measure(struct self *self, janus_letter *letter, const struct line *line)
+{
+    janus_actor  other = *(janus_actor *)line->argument;
+    janus_budget before = janus_budget_get_current();
+    MUST_EQ(say(other, act_add, NULL, 1), JANUS_OK);
+    janus_budget after = janus_budget_get_current();
+    note(self, (int64_t)(before.ops - after.ops));
+    note(self, (int64_t)(before.channel_ops - after.channel_ops));
+    answer(letter, 0);
+    return JANUS_ACTOR_GO_ON;
+}
+
+static int64_t act_report(struct self *self, janus_letter *letter, const struct line *line)
+{
+    janus_budget left = janus_budget_get_current();
+    (void)line;
+    note(self, (int64_t)left.ops);
+    note(self, (int64_t)left.channel_ops);
+    answer(letter, 0);
+    return JANUS_ACTOR_GO_ON;
+}
+
+static int64_t scene_prices(void *argument)
+{
+    struct role       role = {0}, sink = {0};
+    janus_supervisor *stage = open_pool(NULL);
+    janus_actor       other =
+        ADD(stage, .argument = &sink, .options = JANUS_ACTOR_OPTIONS(.budget = &much));
+    janus_actor actor =
+        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.budget = &much));
+    (void)argument;
+    MUST_EQ(request(actor, act_measure, &other, 0, NULL), JANUS_OK);
+    LOGGED(&role, 1, 1);
+    MUST_EQ(request(other, act_report, NULL, 0, NULL), JANUS_OK);
+    for (int i = 0; i < 10; i++) tell(other, act_add, NULL, 0); /* ten that do nothing else */
+    MUST_EQ(request(other, act_report, NULL, 0, NULL), JANUS_OK);
+    MUST_EQ(sink.log[1] - sink.log[3], 11); /* ten, and the second report */
+    MUST(sink.log[0] - sink.log[2] >= 11);
+    MUST(sink.log[0] - sink.log[2] <= 14); /* the reply may cost a little */
+    close_stage(stage);
+    return 0;
+}
+
+TEST("a message costs one op and one channel operation, of its sender and of its receiver")
+{
+    PLAY(scene_prices);
+}
+
+/* Spent is spent. */
+
+static int64_t act_ops_and_fail(struct self *self, janus_letter *letter, const struct line *line)
+{
+    (void)letter;
+    note(self, (int64_t)janus_budget_get_current().ops);
+    for (int i = 0; i < line->number; i++) MUST_EQ(janus_check(), JANUS_OK);
+    return -100;
+}
+
+static int64_t scene_spent(void *argument)
+{
+    struct role       role = {0};
+    janus_supervisor *stage = open_pool(NULL);
+    janus_actor       actor =
+        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.budget = &much));
+    (void)argument;
+    for (int i = 0; i < 5; i++) tell(actor, act_ops_and_fail, NULL, 1000);
+    MUST_EQ(settle(actor), 0);
+    MUST_EQ(role.starts, 6);
+    for (int i = 1; i < 5; i++) {
+        int64_t spent = role.log[i - 1] - role.log[i];
+        MUST(spent >= 1000);
+        MUST(spent <= 1200); /* the pool pays the price of a restart, the actor its own steps */
+    }
+    close_stage(stage);
+    return 0;
+}
+
+TEST("what an incarnation spent stays spent: the next has what is left") { PLAY(scene_spent); }

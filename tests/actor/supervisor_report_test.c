@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* What a supervisor writes to stderr about children that fail. */
+#include "stage.h"
+
+enum { FAILURES = 500 };
+
+struct secret {
+    char text[32];
+};
+
+static int64_t fail_with_secret(void *state, janus_letter *letter)
+{
+    (void)state;
+    return letter->message != NULL ? -4711 : JANUS_ACTOR_GO_ON;
+}
+
+static const janus_behaviour teller = {.struct_bytes = sizeof teller,
+                                       .name = "teller",
+                                       .message_bytes = sizeof(struct secret),
+                                       .handle = fail_with_secret};
+
+struct plan {
+    int failures;
+};
+
+static void await_incarnation(janus_actor actor, uint32_t incarnation)
+{
+    janus_actor_info info = JANUS_ACTOR_INFO();
+    do {
+        CHECK_EQ(janus_yield(), JANUS_OK);
+        CHECK_EQ(janus_actor_inspect(actor, &info), JANUS_OK);
+    } while (info.incarnation < incarnation || info.state != JANUS_ACTOR_STATE_RUNNING);
+}
+
+static int64_t fail_some_times(void *argument)
+{
+    const struct plan  *plan = argument;
+    const struct secret secret = {"hunter2"};
+    const janus_budget  budget = janus_budget_actor_default();
+    janus_supervisor   *supervisor = NULL;
+    janus_actor         actor = {{0}};
+    CHECK_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.name = "bank", .period_ns = AN_HOUR,
+                                                            .max_restarts = FAILURES + 1),
+                                   &supervisor),
+             JANUS_OK);
+    CHECK_EQ(janus_supervisor_add(supervisor,
+                                  JANUS_CHILD(.id = "till", .behaviour = &teller,
+                                              .options = JANUS_ACTOR_OPTIONS(.budget = &budget)),
+                                  &actor),
+             JANUS_OK);
+    for (int i = 0; i < plan->failures; i++) {
+        CHECK_EQ(janus_cast(actor, &secret), JANUS_OK);
+        await_incarnation(actor, (uint32_t)i + 2);
+    }
+    CHECK_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
+    return 0;
+}
+
+static void run_plan(void *argument)
+{
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2), fail_some_times, argument, NULL),
+             JANUS_OK);
+}
+
+/* What a process writes whose actor fails so often. */
+static const char *report_of(int failures)
+{
+    int         status;
+    struct plan plan = {.failures = failures};
+    const char *text = harness_child(run_plan, &plan, &status);
+    if (status != 0) fprintf(stderr, "%s", text);
+    CHECK_EQ(status, 0);
+    return text;
+}
+
+static int count_lines(const char *text)
+{
+    int lines = 0;
+    for (; *text != '\0'; text++) lines += *text == '\n';
+    return lines;
+}
+
+static size_t longest_line(const char *text)
+{
+    size_t longest = 0;
+    while (*text != '\0') {
+        size_t length = strcspn(text, "\n");
+        if (length > longest) longest = length;
+        text += length + (text[length] == '\n');
+    }
+    return longest;
+}
+
+/* S51. */
+
+TEST("a failure makes one line with behaviour, place, reason, restarts and budget")
+{
+    RIG_REAL("the engine writes no reports");
+    const char *text = report_of(1);
+    printf("# %s", text);
+    CHECK_EQ(count_lines(text), 1);
+    CHECK(longest_line(text) < 512);
+    CHECK(strstr(text, "till") != NULL);
+    CHECK(strstr(text, "teller") != NULL);
+    CHECK(strstr(text, "failed") != NULL);
+    CHECK(strstr(text, "-4711") != NULL);
+    CHECK(strstr(text, "restart") != NULL);
+    CHECK(strstr(text, "ops") != NULL); /* what it has spent */
+}
+
+TEST("a report never contains the message")
+{
+    RIG_REAL("the engine writes no reports");
+    const char *text = report_of(3);
+    CHECK(count_lines(text) > 0);
+    CHECK(strstr(text, "hunter2") == NULL);
+    CHECK(strstr(text, "68756e746572") == NULL); /* nor in hexadecimal */
+}
+
+TEST("many failures make few lines")
+{
+    RIG_REAL("the engine writes no reports");
+    const char *text = report_of(FAILURES);
+    CHECK(count_lines(text) >= 1);
+    CHECK(count_lines(text) <= 25);
+}
+
+TEST("children that end normally, or are stopped, make no line")
+{
+    RIG_REAL("the engine writes no reports");
+    CHECK_STR(report_of(0), "");
+}
