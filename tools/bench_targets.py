@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""The targets of the works with servers of HTTP, and whether a run holds them.
+"""The targets of the works with servers of HTTP and with actors, and whether a run holds them.
 
     bench_targets.py RESULTS.json
 
-prints the medians of a run as tables for docs/PERFORMANCE.md, and below them the verdicts.
+prints the medians of the works with servers as tables for docs/PERFORMANCE.md, and below them the
+verdicts of all works.
 """
 
 import json
@@ -24,11 +25,43 @@ TARGETS = (
                            ("Go net/http", 0.27))),
     ("http_fair", "busy: p99", OURS, 2),
     ("http_idle", "10000 idle connections: memory of each", OURS, 5120),
+    *(("actors", f"an idle actor{which}", system, most)
+      for which in ("", " that has answered")
+      for system, most in ((OURS, 512), (f"{OURS} own budget", 768))),
+)
+
+# A target beside a peer: the work, the metric, the peer, and by the number of workers the largest
+# multiple of the peer's value that ours may be. The two take turns in one run.
+RATIOS = (
+    ("cast", "a message, 1 to 1", "Go", {1: 0.6, 2: 0.8}),
+    ("cast", "a message, 1 to 1", "Erlang", {1: 0.3}),
+    ("cast", "a message, 4 to 1", "Go", {1: 0.6, 2: 1.0}),
+    ("call", "a call without a deadline", "Go", {1: 0.4, 2: 0.7}),
+    ("call", "a call without a deadline", "Erlang/OTP", {1: 0.2}),
+    ("call", "a call with a deadline of 5 s", "Go", {1: 0.3, 2: 0.4}),
+    ("call", "a call with a deadline of 5 s", "Erlang/OTP", {1: 0.2}),
+    ("ring", "a hop, 1000 actors", "Go", {1: 0.6, 2: 0.6}),
+    ("actors", "start, stop and await an actor", "Go", {1: 0.5, 2: 0.6}),
+    ("actors", "start, stop and await an actor", "Erlang/OTP", {1: 0.07}),
+    ("actors", "an actor's end until DOWN, p50", "Erlang/OTP", {1: 0.2}),
+    *(("actors", f"an idle actor{which}", system, {1: most})
+      for which in ("", " that has answered")
+      for system, most in (("CAF", 0.5), ("Erlang/OTP", 0.2))),
+    ("actors", "a message to each idle actor, all answer", "Erlang/OTP", {1: 0.5, 2: 0.7}),
+    ("actors", "stop of a supervisor with 10000 children, in order", "Erlang/OTP", {1: 0.1}),
+    ("actors", "stop of a supervisor with 10000 children, together", "Erlang/OTP", {1: 0.1}),
+    ("restart", "from the crash to an answer, p50", "Go", {1: 1.2, 2: 1.2}),
+    ("restart", "from the crash to an answer, p50", "Erlang/OTP", {1: 0.05, 2: 0.05}),
 )
 
 
+def verdict(what, value, most, unit):
+    said = "held" if value <= most else "MISSED"
+    return f"target: {what}: {value:.4g} of at most {most:g} {unit}: {said}"
+
+
 def verdicts(results):
-    """A line for each target that these results of one work can judge."""
+    """A line for each target that these results can judge."""
     lines = []
     for work, metric, system, most in TARGETS:
         for result in results:
@@ -36,11 +69,21 @@ def verdicts(results):
                 continue
             if result["workers"] != 1:
                 continue
-            value = judged(result)
             of = "" if system == OURS else f", {system}"
-            verdict = "held" if value <= most else "MISSED"
-            lines.append(f"target: {metric}{of}: {value:.4g} of at most {most:g} "
-                         f"{result['unit']}: {verdict}")
+            lines.append(verdict(f"{metric}{of}", judged(result), most, result["unit"]))
+    return lines + ratio_verdicts(results)
+
+
+def ratio_verdicts(results):
+    values = {(r["work"], r["metric"], r["system"], r["workers"]): judged(r) for r in results}
+    lines = []
+    for work, metric, system, limits in RATIOS:
+        for workers, most in limits.items():
+            ours = values.get((work, metric, OURS, workers))
+            theirs = values.get((work, metric, system, workers))
+            if ours is not None and theirs:
+                lines.append(verdict(f"{metric}, {crew(workers)}", ours / theirs, most,
+                                     f"x {system}"))
     return lines
 
 
@@ -61,9 +104,9 @@ def pivot(results, work, workers, measure, unit):
 
 
 def main(path):
-    results = [r for r in json.loads(pathlib.Path(path).read_text()) if r["work"] in TOGETHER]
+    results = json.loads(pathlib.Path(path).read_text())
     wanted = dict.fromkeys((r["work"], r["workers"], r["metric"].rpartition(": ")[2], r["unit"])
-                           for r in results)
+                           for r in results if r["work"] in TOGETHER)
     for key in wanted:
         print("\n".join(pivot(results, *key)), end="\n\n")
     print("\n".join(verdicts(results)))

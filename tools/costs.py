@@ -44,6 +44,8 @@ LOOK_UP = ("cheap", "a table look-up")
 LOAD = ("cheap", "some loads")
 STORES = ("cheap", "some stores")
 EXCEPTIONS = {
+    "janus_actor_current": ("cheap", "a keyed hash of two words"),
+    "janus_actor_state_name": LOOK_UP,
     "janus_async_task": LOAD,
     "janus_backend_name": LOOK_UP,
     "janus_barrier_init": STORES,
@@ -61,6 +63,7 @@ EXCEPTIONS = {
     "janus_case_group": STORES,
     "janus_component_name": LOOK_UP,
     "janus_condition_init": STORES,
+    "janus_end_kind_name": LOOK_UP,
     "janus_event_init": STORES,
     "janus_event_is_set": LOAD,
     "janus_expect_failed": ("last", "the task panics, or the process ends"),
@@ -76,6 +79,7 @@ EXCEPTIONS = {
     "janus_group_init": STORES,
     "janus_guard_name": LOOK_UP,
     "janus_in_task": LOAD,
+    "janus_letter_is_call": LOAD,
     "janus_mutex_init": STORES,
     "janus_mutex_init_recursive": STORES,
     "janus_mutex_is_abandoned": LOAD,

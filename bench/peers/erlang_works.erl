@@ -13,6 +13,8 @@
 %% Moves it: a heap for each process, copied messages, counted reductions.
 -module(erlang_works).
 -export([main/0]).
+-export([await/2, footprint/0, need/2, now_ns/0, percentile/2, pick/2, repeat/2, run/1, say/3,
+         turns/3]).
 
 -define(BATCH, 1000).
 -define(MILLION, 1000000).
@@ -35,7 +37,7 @@ works() ->
      {"select", fun() -> turns("a message, select over 8", "ns", fun selects/0) end},
      {"live", fun live/0},
      {"timers", fun timers/0},
-     {"neighbours", fun neighbours/0}].
+     {"neighbours", fun neighbours/0} | erlang_actors:works()].
 
 %% The frame.
 
@@ -84,10 +86,12 @@ need(false, What) -> error(What).
 
 now_ns() -> erlang:monotonic_time(nanosecond).
 
+%% The system is "Erlang", unless the process dictionary says otherwise.
 say(Metric, Unit, Value) ->
-    io:format("{\"work\":\"~s\",\"system\":\"Erlang\",\"version\":\"~s\",\"workers\":~b,"
+    System = case get(system) of undefined -> "Erlang"; Other -> Other end,
+    io:format("{\"work\":\"~s\",\"system\":\"~s\",\"version\":\"~s\",\"workers\":~b,"
               "\"metric\":\"~s\",\"unit\":\"~s\",\"value\":~.3f}~n",
-              [get(work), erlang:system_info(otp_release), get(workers), Metric, Unit,
+              [get(work), System, erlang:system_info(otp_release), get(workers), Metric, Unit,
                float(Value)]).
 
 %% Runs some turns. A short first one warms up and is not reported.

@@ -44,10 +44,13 @@ func need(right bool, what string) {
 	}
 }
 
-func say(metric, unit string, value float64) {
-	fmt.Printf("{\"work\":%q,\"system\":\"Go\",\"version\":%q,\"workers\":%d,"+
+func say(metric, unit string, value float64) { sayAs("Go", metric, unit, value) }
+
+// For a work that is done in more than one way.
+func sayAs(system, metric, unit string, value float64) {
+	fmt.Printf("{\"work\":%q,\"system\":%q,\"version\":%q,\"workers\":%d,"+
 		"\"metric\":%q,\"unit\":%q,\"value\":%.3f}\n",
-		work, strings.TrimPrefix(runtime.Version(), "go"), workers, metric, unit, value)
+		work, system, strings.TrimPrefix(runtime.Version(), "go"), workers, metric, unit, value)
 }
 
 // Time since the program began, in nanoseconds.
