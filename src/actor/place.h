@@ -164,8 +164,9 @@ struct jrt_actor_place {
     uint32_t             incarnation;
     struct jrt_notice   *notices; /* the newest, whose `next` is the oldest; NULL: none */
     _Atomic(uint64_t)    waits;   /* [actor-circle]: place << 32 | version */
-    struct jrt_actor_rare   *rare;
-    struct jrt_letter_head   hand;          /* the call in hand; question NULL: none. The actor's */
+    /* The actor reads it without the lock; once made it stays until the place is gone. */
+    _Atomic(struct jrt_actor_rare *) rare;
+    struct jrt_letter_head           hand;  /* the call in hand; question NULL: none. The actor's */
     struct jrt_actor_place  *next, *before; /* in the supervisor's list, or free; its lock */
     struct jrt_actor_waiter *waiters;
     uint64_t                 sent, handled; /* [mail-count] */
