@@ -17,7 +17,7 @@ help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
 	@echo 'make serve      run a web server on 127.0.0.1:8080 (AT=ADDRESS: elsewhere)'
 	@echo 'make browser    install Chromium, and open the web server in it as a test'
-	@echo 'make test       run every check and every sanitizer; under twelve minutes'
+	@echo 'make test       run every check and every sanitizer; about a quarter of an hour'
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
