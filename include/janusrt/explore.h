@@ -19,8 +19,9 @@
  *
  * Each schedule is a run of the deterministic engine (scheduler.h, `deterministic_seed`): several
  * workers, one thread, a clock that only moves when it must. Another task may go on where a call of
- * this library begins, and at the janus_check that ends a slice. Between two such points a task
- * makes one step. The strategy decides which task goes on.
+ * this library begins, and at the janus_check that ends a slice. With the scheduler's option
+ * `preempt_checks` any check may end a slice. Between two such points a task makes one step. The
+ * strategy decides which task goes on.
  *
  * janus_failing lists how a schedule can fail: by its result, a panic, a broken expectation or
  * contract, a deadlock, a leak and more. The explorer then removes the choices that do not matter,

@@ -58,6 +58,7 @@
 /* Advanced: more ways to start, wait and end. */
 #include <janusrt/async.h>     /* a call that runs beside its caller, and its value */
 #include <janusrt/barrier.h>   /* a number of tasks meet */
+#include <janusrt/counted.h>   /* what compiled checks call */
 #include <janusrt/memory.h>    /* memory that ends with its task */
 #include <janusrt/process.h>   /* child processes */
 #include <janusrt/rwlock.h>    /* many readers or one writer */

@@ -52,7 +52,8 @@ typedef enum janus_victims {
 
 /* What happens to a task that cannot pay. charge.h describes it. */
 typedef enum janus_exhaustion {
-    JANUS_EXHAUSTION_DEFAULT = 0, /* the profile's: AUTO, in :cluster SUPERVISE, in :sovereign
+    JANUS_EXHAUSTION_DEFAULT = 0, /* the profile's: AUTO, in :cluster SUPERVISE (AUTO for the first
+                                     task of a run, which has no supervisor), in :sovereign
                                      MANUAL */
     JANUS_EXHAUSTION_AUTO,        /* it gets more, while there is some */
     JANUS_EXHAUSTION_SUPERVISE,   /* the nursery's owner learns of it and decides */
@@ -151,9 +152,14 @@ typedef struct janus_scheduler_options {
     void           *on_panic_argument;
     bool            quiet_panics; /* write nothing, if on_panic is NULL */
 
-    uint64_t turn_ns; /* how long a task keeps its worker while others are ready, if it checks or
+    uint64_t turn_ns;    /* how long a task keeps its worker while others are ready, if it checks or
                          calls the library: 1 us to one hour. A long turn costs fewer switches
                          and lets neighbours wait longer. 0: JANUS_TURN_NS */
+    uint32_t max_slice;  /* the most operations of a slice, JANUS_SLICE to JANUS_SLICE_MAX; see
+                           yield.h. 0: JANUS_SLICE_MAX, with a seed JANUS_SLICE */
+    bool preempt_checks; /* with a seed: a slice may end at any check, as the seed decides. So an
+                            exploration finds races of code that only checks. Always on in programs
+                            with counted code, see janus_counted_code */
 } janus_scheduler_options;
 
 #define JANUS_SCHEDULER_OPTIONS(...) JANUS_OPTIONS_(janus_scheduler_options, __VA_ARGS__)

@@ -8,28 +8,28 @@
  *     }
  *
  * The ABI, for generated code. Each thread has a word, janus_fuel: how many operations its task may
- * do before it must enter the library. A check subtracts its cost from the word and looks at the
- * sign:
+ * do before it must enter the library. A check subtracts its cost from the word:
  *
  *     @janus_fuel = external thread_local(initialexec) global i64
  *
  *     sub  $1, %fs:(janus_fuel)     ; one iteration, or one call
- *     js   slow                     ; slow: janus_check_or_end_slow(1)
+ *     jb   slow                     ; slow: janus_check_or_end_slow(1)
  *
  *   - The word belongs to the running task: the scheduler saves and sets it at every switch.
  *   - Every call into the library may switch, and the task may continue on another thread. So code
  *     must not keep the address of the word across a call. It may keep the offset from the thread
  *     pointer, which is the same for all threads.
- *   - If the result is negative, the code calls janus_check_or_end_slow with the cost. That call
- *     gives the cost back, refills the word, lets others run, and takes the cost again. A task that
- *     was cancelled, or that nobody recharges, ends inside, because generated code cannot return
- *     early. Its defers run.
+ *   - The word is never negative while a task runs. If the subtraction borrows, the code calls
+ *     janus_check_or_end_slow with the cost. That call gives the cost back, refills the word, lets
+ *     others run, and takes the cost again. A task that was cancelled, or that nobody recharges,
+ *     ends inside, because generated code cannot return early. Its defers run.
  *   - A loop can pay in batches: count iterations, pay every janus_yield_interval() iterations, and
  *     pay the rest after the loop.
  *   - Outside of tasks the word has any value; the slow path makes it large.
  *
- * The word holds a part of the task's ops, at most JANUS_SLICE. The task's record has the rest.
- * janus_budget_get_current adds both.
+ * The word holds a part of the task's ops, at most JANUS_SLICE_MAX. The task's record has the rest.
+ * janus_budget_get_current adds both. counted.h has slow paths that keep registers, and that pay
+ * for a part of a loop.
  */
 #ifndef JANUSRT_YIELD_H
 #define JANUSRT_YIELD_H
@@ -38,8 +38,15 @@
 #include <janusrt/status.h>
 #include <stdint.h>
 
-/* The largest number of operations between two entries of the library. */
+/*
+ * A slice: the operations that a task gets at once. The first has 32. Slices grow while they are
+ * short, to JANUS_SLICE. The rounds of a vector loop take much less time than others. While a slice
+ * lasts for less than half of a turn, the next one is longer, up to
+ * janus_scheduler_options.max_slice. After that many operations in a turn, others that are ready
+ * run.
+ */
 #define JANUS_SLICE 10000
+#define JANUS_SLICE_MAX (1 << 17)
 
 /* The default length of a turn, in nanoseconds; see janus_scheduler_options.turn_ns. */
 #define JANUS_TURN_NS UINT64_C(20000)
@@ -130,12 +137,12 @@ static inline __attribute__((always_inline)) int64_t janus_fuel_take(uint32_t co
 }
 
 /*
- * Pays for `count` operations, as iterations of a loop or calls. A cancelled task learns of it
- * within JANUS_SLICE operations.
+ * Pays for `count` operations, as iterations of a loop or calls. A cancelled task learns of it at
+ * the end of its slice: within JANUS_SLICE operations, or half of a turn if these are more.
  *
  * Context: anyone, any thread; outside of tasks it does nothing.
- * Yields:  every JANUS_SLICE operations, or when its turn has lasted `turn_ns`, if others are
- *          ready; may come back on another thread.
+ * Yields:  at the end of a slice, after `max_slice` operations or when the turn has lasted
+ *          `turn_ns`, if others are ready; may come back on another thread.
  * Owns:    nothing.
  * Cost:    a subtraction and a branch, some 0.3 ns; one op of the task's budget.
  * Errors:  CANCELLED  the task was cancelled

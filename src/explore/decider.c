@@ -20,8 +20,8 @@
  *
  * SEARCH is depth-first. Each schedule repeats the one before up to the last place with another
  * answer, takes that answer, and continues as usual. Preempting a part that could go on costs one,
- * and so does a fault, a short transfer or a delay. Paths that cost more than the depth are left
- * out.
+ * and so does a short slice, a fault, a short transfer or a delay. Paths that cost more than the
+ * depth are left out.
  */
 #include "explore/decider.h"
 
@@ -120,10 +120,11 @@ static struct jrt_choice_made made_of(const struct choice *choice, uint32_t valu
     return (struct jrt_choice_made){choice->thread, choice->number, named};
 }
 
-/* Whether unusual answers are troubles of the system, which cost. */
+/* Whether unusual answers cost: troubles of the system, and the end of a slice at a check. */
 static bool is_trouble(enum jrt_choice kind)
 {
-    return kind == JRT_CHOOSE_FAULT || kind == JRT_CHOOSE_CUT || kind == JRT_CHOOSE_DELAY;
+    return kind == JRT_CHOOSE_FAULT || kind == JRT_CHOOSE_CUT || kind == JRT_CHOOSE_DELAY ||
+           kind == JRT_CHOOSE_SLICE;
 }
 
 static uint32_t as_searched(struct jrt_decider *decider, const struct choice *choice)

@@ -172,6 +172,11 @@ static void put_told(const struct jrt_log_told *told)
         put_who(&told->left);
         fputs(" does not divide its parallel call", stderr);
         break;
+    case JRT_CHOOSE_SLICE:
+        put_who(&told->left);
+        fprintf(stderr, " is stopped at a check after %lld more operations",
+                (long long)jrt_slice_answer(told->value));
+        break;
     default:
         put_who(&told->left);
         fprintf(stderr, " %s", fault_text(told->value));
@@ -239,6 +244,20 @@ static void put_again(const struct jrt_explorer *explorer, const char *replay)
     fputc('\n', stderr);
 }
 
+/* What to do if the program means to do this. A replay has the options of its exploration. */
+static void put_hint(const struct jrt_explorer *explorer)
+{
+    if (explorer->options.replay != NULL) return;
+    if (explorer->failing == JANUS_FAILING_PANIC) {
+        fputs("janusrt: if the program expects this panic, as one whose supervisor starts the task "
+              "again, explore with --panics (panics_allowed)\n",
+              stderr);
+    } else if (explorer->failing == JANUS_FAILING_STALE) {
+        fputs("janusrt: if the program expects this STALE, explore with --stale (stale_allowed)\n",
+              stderr);
+    }
+}
+
 void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
 {
     if (explorer->options.quiet) return;
@@ -261,6 +280,7 @@ void jrt_report_end(struct jrt_explorer *explorer, const char *replay)
             fprintf(stderr, ", trace hash %016llx", (unsigned long long)explorer->hash);
         }
         put_again(explorer, replay);
+        put_hint(explorer);
     }
     (void)fflush(stderr);
 }

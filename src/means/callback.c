@@ -158,7 +158,7 @@ void jrt_plain_check(int64_t cost)
     jrt_point(); /* [sim-point] */
     if (jrt_likely(jrt_thread_self()->callback == NULL)) return;
     int64_t left = jrt_fuel_get() - cost;
-    jrt_fuel_set(left);
+    jrt_fuel_set(left > 0 ? left : 0); /* [fuel-sign] */
     if (left < 0) janus_panic("a callback used up its slice: it must make fewer library calls");
 }
 

@@ -10,6 +10,11 @@
  *   channels as the scheduler does. Only channels outside of all pools count against the
  *   scheduler's own limit. So a pool that is used up refuses nobody in another pool. A pool inside
  *   a pool cannot have more channels than the pool around it.
+ *
+ * [common-share]  Places of actors and questions lie in tables of the process. Such a table has a
+ *   fixed size, because handles name its entries by number. A pool has at most a quarter of it,
+ *   together with the pools inside. So a plugin in a pool cannot fill the table for others. Tasks
+ *   outside of every pool have no share: the program trusts them.
  */
 #include "means/terms.h"
 #include "means/trouble.h"
@@ -212,4 +217,35 @@ janus_status jrt_terms_blocking_refused(janus_scheduler               *scheduler
     return jrt_trouble_full(status, JRT_TABLE_BLOCKING,
                             everybody ? NULL : jrt_list_entry(party, struct jrt_terms, blocking),
                             job->waiting, scheduler->blocking.queue_max);
+}
+
+/* Common tables, [common-share]. */
+
+/* Returns one entry in the pools below `end`; NULL: in all. */
+static void give_common(struct jrt_terms *terms, const struct jrt_terms *end, enum jrt_common table)
+{
+    for (; terms != end; terms = terms->outer) {
+        if (terms->owns_account) jrt_cap_give(&terms->common[table]);
+    }
+}
+
+bool jrt_common_take(struct jrt_terms *terms, enum jrt_common table, uint64_t entries,
+                     struct jrt_terms **out_full)
+{
+    for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
+        if (!at->owns_account) continue;
+        bool taken = jrt_cap_take(&at->common[table], entries / 4);
+        /* relaxed: only the number counts. */
+        jrt_debug_invariant("common-share", jrt_load_relaxed(&at->common[table]) <= entries / 4);
+        if (taken) continue;
+        give_common(terms, at, table);
+        *out_full = at;
+        return false;
+    }
+    return true;
+}
+
+void jrt_common_give(struct jrt_terms *terms, enum jrt_common table)
+{
+    give_common(terms, NULL, table);
 }

@@ -113,8 +113,7 @@ janus_status jrt_implicit_open(janus_scheduler *scheduler, const janus_scheduler
 bool jrt_implicit_open_worker(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
-    uint64_t         ops = scheduler->task_budget.ops;
-    worker->slice = ops < JRT_FIRST_SLICE ? (int64_t)ops : JRT_FIRST_SLICE;
+    worker->slice = jrt_first_slice(scheduler);
     if (scheduler->limit.max == plenty && worker->seat == NULL) {
         jrt_store_relaxed(&worker->quota.base, share); /* relaxed: nobody knows it yet. */
         scheduler->limit.central -= share;

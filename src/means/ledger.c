@@ -71,17 +71,31 @@ static void give(struct jrt_terms *terms, const struct jrt_terms *end, uint64_t 
     }
 }
 
-static bool take(struct jrt_terms *terms, uint64_t bytes, uint64_t most)
+/* The terms that have no room for the bytes; NULL: all have, and took them. */
+static struct jrt_terms *take(struct jrt_terms *terms, uint64_t bytes, uint64_t most,
+                              uint64_t *out_before, uint64_t *out_limit)
 {
     for (struct jrt_terms *at = terms; at != NULL; at = at->outer) {
         uint64_t before = jrt_fetch_add_relaxed(&at->kept, bytes); /* relaxed: only numbers. */
         uint64_t limit = at->owns_account && at->kept_max < most ? at->kept_max : most;
         if (before + bytes <= limit && before + bytes >= before) continue;
         give(terms, at->outer, bytes);
-        (void)jrt_trouble_full(JANUS_BUDGET_EXHAUSTED, JRT_TABLE_KEPT, at, before, limit);
-        return false;
+        *out_before = before;
+        *out_limit = limit;
+        return at;
     }
-    return true;
+    return NULL;
+}
+
+bool jrt_ledger_bear(struct jrt_ledger *ledger, uint64_t bytes, uint64_t most)
+{
+    uint64_t before, limit;
+    return ledger == NULL || take(ledger->terms, bytes, most, &before, &limit) == NULL;
+}
+
+void jrt_ledger_unbear(struct jrt_ledger *ledger, uint64_t bytes)
+{
+    if (ledger != NULL) give(ledger->terms, NULL, bytes);
 }
 
 void jrt_ledger_settle(struct jrt_purse *purse)
@@ -106,7 +120,11 @@ static janus_status enter_books(struct jrt_purse *purse, struct jrt_task *task, 
     if (purse->ledger == NULL) purse->ledger = make(task);
     struct jrt_ledger *ledger = purse->ledger;
     if (ledger == NULL) return JANUS_NO_MEMORY;
-    if (!take(ledger->terms, bytes, ledger->scheduler->unowned_max)) return JANUS_BUDGET_EXHAUSTED;
+    uint64_t          before, limit;
+    struct jrt_terms *full =
+        take(ledger->terms, bytes, ledger->scheduler->unowned_max, &before, &limit);
+    if (full != NULL)
+        return jrt_trouble_full(JANUS_BUDGET_EXHAUSTED, JRT_TABLE_KEPT, full, before, limit);
     jrt_fetch_add_relaxed(&ledger->refs, 1u);    /* relaxed: it is alive. */
     jrt_fetch_add_relaxed(&ledger->held, bytes); /* relaxed: only the number. */
     purse->held += bytes;

@@ -32,6 +32,12 @@ janus_status jrt_ledger_charge(uint64_t bytes, struct jrt_ledger **out);
 /* Refunds the bytes of a freed thing. Any thread may call this; NULL does nothing. */
 void jrt_ledger_refund(struct jrt_ledger *ledger, uint64_t bytes);
 
+/* Counts bytes of a thing that the ledger pays for, and that another task made larger. They count
+ * for the ledger's terms, not for the task's budget, [ledger-pool]. `most`: the scheduler's bound.
+ * False: the terms hold too much. NULL: true. Any thread, until the thing is refunded. */
+bool jrt_ledger_bear(struct jrt_ledger *ledger, uint64_t bytes, uint64_t most);
+void jrt_ledger_unbear(struct jrt_ledger *ledger, uint64_t bytes);
+
 /* Moves bytes that the purse has paid for, and is about to get back, into its ledger. */
 janus_status jrt_ledger_take_over(struct jrt_task *task, uint64_t bytes, struct jrt_ledger **out);
 

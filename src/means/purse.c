@@ -6,8 +6,8 @@
  *   task has.
  *   - The word lies in the thread that runs the task. While the task is off the CPU, its strand
  *     keeps the word. While a child runs on top of it, the frame below the child keeps the word.
- *   - The word holds at most JANUS_SLICE, so that a task with a large budget yields now and then.
- *     An empty word is filled from `left.ops`.
+ *   - The word holds at most a slice, so that a task with a large budget yields now and then. An
+ *     empty word is filled from `left.ops`.
  *   - The word may hold less ([turn-pace]), and goes back into `left.ops` when a turn is over
  *     ([turn-toll]).
  *   - `handed` is what the word held when it was last filled. So `handed` minus the word is what
@@ -45,14 +45,32 @@
 
 static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
 
+/*
+ * [preempt-check]  Code that only checks makes no library calls, so a deterministic run would find
+ *   none of its races. If the scheduler preempts checks, every task starts with an empty word. Each
+ *   time the word is filled, the world chooses the length of the slice. At its end other parts of
+ *   the world may go on, and the turn ends. So a schedule can stop a task at every check. The usual
+ *   answer is a whole slice: only the choices that matter are in a schedule to replay.
+ */
+int64_t jrt_choose_slice(void)
+{
+    struct jrt_world *world = jrt_world_now();
+    jrt_debug_invariant("preempt-check", world != NULL);
+    return jrt_slice_answer(world->choose(world, JRT_CHOOSE_SLICE, JRT_SLICE_ANSWERS));
+}
+
 /* Fills the word from `left.ops`, up to a slice. */
 void jrt_purse_fill(struct jrt_purse *purse, int64_t fuel)
 {
-    int64_t  full = jrt_purse_slice(purse);
+    int64_t full = jrt_purse_slice(purse);
+    if (jrt_unlikely(purse->task->nursery->scheduler->preempts)) {
+        int64_t most = jrt_choose_slice();
+        if (full > most) full = most;
+    }
     uint64_t more = min_u64((uint64_t)(fuel < full ? full - fuel : 0), purse->left.ops);
     purse->left.ops -= more;
     purse->handed = fuel + (int64_t)more;
-    jrt_debug_invariant("purse-word", !JRT_CHECKED || purse->handed <= JANUS_SLICE);
+    jrt_debug_invariant("purse-word", !JRT_CHECKED || purse->handed <= JANUS_SLICE_MAX);
     jrt_fuel_set(purse->handed);
 }
 
@@ -61,16 +79,11 @@ int64_t jrt_purse_first_fuel(struct jrt_worker *worker, struct jrt_task *task)
     struct jrt_purse *purse = task->purse;
     if (purse == NULL) return worker->slice;
     uint64_t first = min_u64(purse->left.ops, (uint64_t)jrt_purse_slice(purse));
+    if (jrt_unlikely(worker->preempts)) first = 0; /* [preempt-check] */
     purse->left.ops -= first;
     purse->handed = (int64_t)first;
     purse->started = true;
     return (int64_t)first;
-}
-
-/* What an ended task leaves in the word, [purse-word]. */
-static uint64_t settled(int64_t fuel)
-{
-    return fuel > 0 && fuel <= JANUS_SLICE ? (uint64_t)fuel : 0;
 }
 
 static void drop_minted(struct jrt_purse *purse)
@@ -85,7 +98,10 @@ static void close_all(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
     if (jrt_unlikely(purse->has_wards)) jrt_wards_end(purse);
-    if (purse->started) purse->left.ops = janus_units_add(purse->left.ops, settled(jrt_fuel_get()));
+    if (purse->started) {
+        uint64_t rest = jrt_purse_settled(purse, jrt_fuel_get());
+        purse->left.ops = janus_units_add(purse->left.ops, rest);
+    }
     purse->left.ops = janus_units_add(purse->left.ops, purse->allowance);
     purse->left.memory = janus_units_add(purse->left.memory, purse->stack); /* [spawn-stack] */
     if (purse->heap != NULL) {
@@ -142,7 +158,7 @@ janus_budget jrt_purse_read(const struct jrt_task *task)
         left = task->purse->left;
         started = task->purse->started;
     } else {
-        left.ops -= min_u64(left.ops, JRT_FIRST_SLICE);
+        left.ops -= (uint64_t)jrt_first_slice(task->nursery->scheduler);
     }
     int64_t fuel = 0;
     if (worker != NULL && worker->current == task) {
@@ -150,21 +166,16 @@ janus_budget jrt_purse_read(const struct jrt_task *task)
     } else if (started && jrt_task_began(task)) {
         fuel = task->strand->fuel;
     } else if (task->purse == NULL) {
-        fuel = (int64_t)min_u64(task->nursery->scheduler->task_budget.ops, JRT_FIRST_SLICE);
+        fuel = jrt_first_slice(task->nursery->scheduler);
     }
     left.ops = janus_units_add(left.ops, (uint64_t)(fuel > 0 ? fuel : 0));
     return left;
 }
 
-/*
- * [purse-word]  The word is public, so anybody can write to it. It never holds more than
- *   JANUS_SLICE. A task whose word holds more has made ops from nothing: it panics where the
- *   library finds this. A word below zero counts as empty.
- */
 int64_t jrt_purse_word(const struct jrt_task *task)
 {
     int64_t fuel = jrt_fuel_get();
-    if (jrt_unlikely(fuel > JANUS_SLICE) && JRT_CHECKED) {
+    if (jrt_unlikely(fuel > JANUS_SLICE) && fuel > jrt_purse_word_max(task->purse) && JRT_CHECKED) {
         jrt_fuel_set(0);
         if (!task->ending)
             janus_panic(
@@ -219,9 +230,16 @@ void jrt_purse_allow_cleanup(struct jrt_purse *purse)
     purse->cleaning = true;
     if (purse->hard && purse->granted.ops < most) most = purse->granted.ops;
     if (most < JRT_CLEANUP_MIN) most = JRT_CLEANUP_MIN;
+    if (has > most) { /* a long slice: the rest is not for cleanup */
+        purse->left.ops = janus_units_add(purse->left.ops, has - most);
+        purse->handed = (int64_t)most;
+        jrt_fuel_set(purse->handed);
+    }
     if (has >= most) return;
     uint64_t own = min_u64(purse->left.ops, most - has);
     purse->left.ops -= own;
+    /* Nor is a long portion, [turn-pace]. */
+    if (!purse->hard) purse->left.ops = min_u64(purse->left.ops, JANUS_SLICE);
     janus_budget more = janus_price_loop(most - has - own);
     if (purse->account != NULL) {
         more = janus_budget_min(more, jrt_purse_room(purse));
@@ -245,7 +263,8 @@ bool jrt_purse_clean_up(struct jrt_task *task)
 /* In a world, each op used since the last fill takes a nanosecond, [sim-time]. */
 void jrt_purse_spend(const struct jrt_task *task)
 {
-    int64_t handed = task->purse != NULL ? task->purse->handed : JRT_FIRST_SLICE;
+    int64_t handed =
+        task->purse != NULL ? task->purse->handed : jrt_first_slice(task->nursery->scheduler);
     int64_t used = handed - jrt_fuel_get();
     if (used > 0) jrt_spend((uint64_t)used);
 }
@@ -258,9 +277,26 @@ janus_budget jrt_purse_room(const struct jrt_purse *purse)
                            UINT64_MAX - has->syscalls);
 }
 
+/* Puts in the part of a refill that the letter in hand may use, [actor-apart]. The rest waits until
+ * the letter ends. */
+__attribute__((noinline)) static void put_in_part(struct jrt_purse   *purse,
+                                                  const janus_budget *amount)
+{
+    struct jrt_purse_rare *rare = purse->rare;
+    janus_budget           rest = *amount, part = janus_budget_min(*amount, rare->more);
+    (void)janus_budget_charge(&rest, part);
+    (void)janus_budget_charge(&rare->more, part);
+    rare->beyond = janus_budget_add(rare->beyond, rest);
+    purse->left = janus_budget_add(purse->left, part);
+}
+
 void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount)
 {
     jrt_note_recharge(purse->task, amount);
-    purse->left = janus_budget_add(purse->left, *amount);
+    if (jrt_unlikely(purse->capped && purse->rare != NULL)) {
+        put_in_part(purse, amount);
+    } else {
+        purse->left = janus_budget_add(purse->left, *amount);
+    }
     purse->granted = janus_budget_add(purse->granted, *amount);
 }

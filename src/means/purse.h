@@ -54,6 +54,9 @@ void jrt_purse_put_in(struct jrt_purse *purse, const janus_budget *amount);
 /* Fills the word from the rest, up to a slice, [purse-fuel]. */
 void jrt_purse_fill(struct jrt_purse *purse, int64_t fuel);
 
+/* Where checks are preempted: the most ops of the next slice, [preempt-check]. */
+int64_t jrt_choose_slice(void);
+
 /* The word of the current task, not below zero; [purse-word]. */
 int64_t jrt_purse_word(const struct jrt_task *task);
 

@@ -346,9 +346,7 @@ __attribute__((noinline)) static janus_status enter_scope(struct jrt_terms   *te
     aside->held = 0;
     purse->seat = aside->seat;
     purse->cleaning = aside->cleaning;
-    purse->slice = aside->slice;
-    purse->owed_rounds = aside->owed_rounds;
-    purse->owed_until_ns = aside->owed_until_ns;
+    jrt_purse_carry(aside, purse);
     mark_beyond(n, true);
     jrt_fuel_set(jrt_purse_first_fuel(jrt_worker_self(), task));
     return JANUS_OK;
@@ -367,9 +365,7 @@ static void leave_scope(struct jrt_terms *terms, struct jrt_nursery *n)
         janus_units_add(mine->memory - (more < mine->memory ? more : mine->memory), less);
     its->memory = janus_units_add(its->memory - (less < its->memory ? less : its->memory), more);
     mark_beyond(n, false);
-    terms->aside->slice = purse->slice;
-    terms->aside->owed_rounds = purse->owed_rounds;
-    terms->aside->owed_until_ns = purse->owed_until_ns;
+    jrt_purse_carry(purse, terms->aside);
     terms->aside->heap = purse->heap;
     purse->heap = NULL;
     terms->aside->ledger = purse->ledger;

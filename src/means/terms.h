@@ -18,6 +18,13 @@ struct jrt_purse;
 
 enum { JRT_KINDS = JANUS_CAP_KIND_NAME + 1 };
 
+/* Tables that the whole process shares; a pool has at most a quarter, [common-share]. */
+enum jrt_common {
+    JRT_COMMON_PLACES,    /* of actors */
+    JRT_COMMON_QUESTIONS, /* calls and asks that wait for an answer */
+    JRT_COMMONS,
+};
+
 /* A capability, and the holder that bound it to the terms. The library checks it for that
  * holder. */
 struct jrt_held {
@@ -35,11 +42,12 @@ struct jrt_terms {
     /* Tasks, channels and handles under capabilities bound here; channels and handles in an own
      * pool. */
     struct jrt_cap_use        use;
-    struct jrt_wards          wards;       /* wards that end with the terms, [ward-life] */
-    _Atomic(uint64_t)         kept;        /* bytes held for tasks, [ledger-pool] */
-    struct jrt_blocking_party blocking;    /* blocking calls of its tasks, [blocking-share] */
-    struct jrt_blocking_party names;       /* look-ups of its tasks, [resolve-share] */
-    unsigned                  depth;       /* number of terms around these */
+    struct jrt_wards          wards;    /* wards that end with the terms, [ward-life] */
+    _Atomic(uint64_t)         kept;     /* bytes held for tasks, [ledger-pool] */
+    struct jrt_blocking_party blocking; /* blocking calls of its tasks, [blocking-share] */
+    struct jrt_blocking_party names;    /* look-ups of its tasks, [resolve-share] */
+    _Atomic(uint64_t)         common[JRT_COMMONS]; /* with a pool: entries, [common-share] */
+    unsigned                  depth;               /* number of terms around these */
     struct jrt_list_node      wishes;      /* spawns that wait for room here, [limit-wish] */
     struct jrt_ledger        *payer;       /* the opening task's ledger; NULL: nobody pays */
     bool                      unpaid;      /* counted in the owner's purse instead */
@@ -206,6 +214,12 @@ janus_status jrt_terms_full(janus_scheduler *scheduler, const struct jrt_worker 
 janus_status jrt_terms_channel(const struct jrt_task *task, uint64_t buffer,
                                struct jrt_terms **out);
 void         jrt_terms_channel_gone(struct jrt_terms *terms);
+
+/* Takes one entry of a common table with room for `entries`, in each pool around; terms NULL: in
+ * none. False: *out_full, a pool, has its quarter, and nothing was taken. In channels.c. */
+bool jrt_common_take(struct jrt_terms *terms, enum jrt_common table, uint64_t entries,
+                     struct jrt_terms **out_full);
+void jrt_common_give(struct jrt_terms *terms, enum jrt_common table);
 
 /* Whether the task may use the name: `right` is one of the NAME rights. The task calls this itself,
  * or does not run meanwhile. NULL: a plain thread, which may. Returns as janus_cap_check_in;

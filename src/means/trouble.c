@@ -237,6 +237,8 @@ static const char *table_text(enum jrt_table table)
         [JRT_TABLE_FILES] = "open files",
         [JRT_TABLE_PROCESSES] = "child processes",
         [JRT_TABLE_WRITTEN] = "bytes written to files",
+        [JRT_TABLE_PLACES] = "places of actors",
+        [JRT_TABLE_QUESTIONS] = "calls that wait for an answer",
     };
     return texts[table];
 }
@@ -260,6 +262,10 @@ static const char *table_advice(enum jrt_table table)
             "Wait until some processes end, raise janus_scheduler_options.max_processes, or bind a "
             "process capability that allows more.",
         [JRT_TABLE_WRITTEN] = "Write less, or bind a file capability with a larger max_written.",
+        [JRT_TABLE_PLACES] = "Remove children that are not needed: a pool has at most a quarter of "
+                             "the process's places.",
+        [JRT_TABLE_QUESTIONS] = "Wait for answers before asking more: a pool has at most a quarter "
+                                "of the process's questions.",
     };
     return texts[table];
 }

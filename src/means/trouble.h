@@ -25,6 +25,8 @@ enum jrt_table {
     JRT_TABLE_FILES,
     JRT_TABLE_PROCESSES,
     JRT_TABLE_WRITTEN, /* bytes written to files */
+    JRT_TABLE_PLACES,  /* of actors */
+    JRT_TABLE_QUESTIONS,
     JRT_TABLES,
     JRT_TROUBLE_PLACE = JRT_TABLES, /* no table: `used` is the right, `whose` an address */
     JRT_TROUBLE_NAMED,              /* no table: `used` is the right, `whose` a name */

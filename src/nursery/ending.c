@@ -76,6 +76,25 @@ static void begin_panic(struct jrt_task *task, janus_panic_kind kind, const char
     jrt_tell_panic(task, kind, message, frames, frame_count);
 }
 
+/* Ends the holds of a task whose call has ended. A task that returned with one open panics. */
+static int end_holds(struct jrt_task *task, int how)
+{
+    struct jrt_purse *purse = task->dirty ? task->purse : NULL;
+    if (jrt_likely(purse == NULL || purse->holds == 0)) return how;
+    purse->holds = 0;
+    purse->hold_due = purse->hold_over = false;
+    if (how != 0) return how;
+    begin_panic(task, JANUS_PANIC_KIND_EXPLICIT,
+                "it returned with a hold open: janus_hold_end is missing", NULL, 0);
+    return JRT_ENDED_PANICKED;
+}
+
+/* A call that was broken off in the middle of a check leaves a negative word, [fuel-sign]. */
+static void mend_word(int how)
+{
+    if (how != 0 && jrt_fuel_get() < 0) jrt_fuel_set(0);
+}
+
 /* A defer that panics ends there, the task has failed, and the other defers still run. A defer may
  * also use up the cleanup allowance, or get no memory for its books. Then it ends, too, and this
  * function returns that as a status. */
@@ -90,6 +109,8 @@ static janus_status run_defers(struct jrt_task *task)
         int how = jrt_ctx_call(&task->landing, call_defer, defer);
         JRT_TASK_LEFT_OPEN(task, how);
         if (was_rescued(how)) jrt_arrive_from_rescue();
+        mend_word(how);
+        how = end_holds(task, how);
         if (how != 0) note_panic(task, (enum jrt_ending)how);
         if (how == JRT_ENDED_EXHAUSTED) broken = JANUS_BUDGET_EXHAUSTED;
         if (how == JRT_ENDED_NO_MEMORY) broken = JANUS_NO_MEMORY;
@@ -184,6 +205,8 @@ static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_ta
         worker->thread->current = NULL;
         worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     }
+    mend_word(how);
+    how = end_holds(task, how);
     if (jrt_unlikely(jrt_task_is_resident(task)) && jrt_rest_wanted(task, how)) {
         return jrt_rest(task, below);
     }
@@ -286,12 +309,16 @@ static void check_open(const struct jrt_task *task)
 static void panic_open(struct jrt_task *task)
 {
     char message[JRT_MESSAGE_BYTES];
+    bool supervises = task->innermost->on_heap == JRT_SUPERVISED;
     check_open(task);
     if (jrt_die_hook != NULL) { /* an explorer reports it as a broken contract */
-        jrt_die("contract broken", "a task returned with a nursery open", __FILE__, __LINE__);
+        jrt_die("contract broken",
+                supervises ? "a task returned with a supervisor open"
+                           : "a task returned with a nursery open",
+                __FILE__, __LINE__);
     }
-    (void)snprintf(message, sizeof message, "it returned with its nursery \"%s\" open",
-                   jrt_nursery_name(task->innermost));
+    (void)snprintf(message, sizeof message, "it returned with its %s \"%s\" open",
+                   supervises ? "supervisor" : "nursery", jrt_nursery_name(task->innermost));
     begin_panic(task, JANUS_PANIC_KIND_EXPLICIT, message, NULL, 0);
 }
 

@@ -39,6 +39,8 @@
 #include "work/turn.h"
 #include "work/work.h"
 
+enum { SIBLINGS = 8 }; /* a long slice takes at most one part in this many from a pool */
+
 void jrt_task_requeue(struct jrt_task *task)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -93,6 +95,15 @@ static janus_status tell_recharge(const struct jrt_task *task, const janus_budge
 
 /* AUTO. */
 
+/* A portion of ops fills a long slice, [turn-pace], if the limit allows it. */
+static uint64_t longer(const struct jrt_task *task, uint64_t portion, uint64_t most)
+{
+    uint64_t slice = task->purse != NULL ? task->purse->slice : 0;
+    if (slice <= JANUS_SLICE) return portion;
+    if (slice > most) slice = most;
+    return portion < slice ? slice : portion;
+}
+
 /* Gives one more portion of an implicit budget. False: the component has a hard limit. */
 static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
@@ -102,6 +113,7 @@ static bool replenish(struct jrt_task *task, janus_component lacks, uint64_t nee
     uint64_t most = janus_budget_get(&scheduler->max_budget, lacks);
     if (portion > most) portion = most;
     if (portion == 0 || needs > most) return false;
+    if (lacks == JANUS_COMPONENT_OPS) portion = longer(task, portion, most);
     if (portion < needs) portion = needs; /* at once: 2^60 in portions would take for ever */
     janus_budget more = only(lacks, portion);
     /* Ops only, and no purse holds others. */
@@ -150,10 +162,14 @@ static bool draw(struct jrt_task *task, janus_component lacks, uint64_t needs)
     uint64_t          portion = portion_of(task, lacks);
     uint64_t          have = janus_budget_get(&has, lacks), wants = needs - have;
     if (purse->account == &task->nursery->scheduler->bank) return false; /* the bank is no pool */
+    struct jrt_account_books books;
+    if (lacks == JANUS_COMPONENT_OPS && purse->slice > JANUS_SLICE) {
+        jrt_account_read(purse->account, &books);
+        portion = longer(task, portion, books.left.ops / SIBLINGS);
+    }
     if (wants < portion) wants = portion;
     for (;;) {
-        struct jrt_account_books books;
-        janus_budget             want = only(lacks, wants);
+        janus_budget want = only(lacks, wants);
         if (jrt_account_take(purse->account, &want) == JANUS_COMPONENT_NONE) {
             jrt_purse_put_in(purse, &want);
             return true;
@@ -269,7 +285,10 @@ static janus_verdict ask(struct jrt_task *task, struct jrt_terms *terms)
     bool can = is_grant(purse, &grant, used) && may_give(task->nursery, &grant) == JANUS_OK &&
                give(purse, &grant) == JANUS_OK;
     if (can) purse->left.ops -= used < purse->left.ops ? used : purse->left.ops;
-    return can ? verdict : JANUS_VERDICT_IGNORE;
+    if (can) return verdict;
+    /* Nobody polls the children of a supervisor: the child would wait for ever. */
+    bool supervised = task->nursery->on_heap == JRT_SUPERVISED;
+    return supervised ? JANUS_VERDICT_RESTART : JANUS_VERDICT_IGNORE;
 }
 
 /* Waiting. */
@@ -293,6 +312,20 @@ __attribute__((noreturn)) static void be_dismissed(struct jrt_task *task)
 static janus_exhaustion policy_of(const struct jrt_nursery *n)
 {
     return (janus_exhaustion)(n->terms != NULL ? n->terms->exhaustion : n->scheduler->exhaustion);
+}
+
+/* [exhaust-first]  In :cluster supervisors decide about their children. The first task of a run has
+ * no supervisor: the thread that runs it only waits. So its implicit budget replenishes, as in
+ * :service. */
+static janus_exhaustion policy_for(const struct jrt_task *task)
+{
+    const janus_scheduler *scheduler = task->nursery->scheduler;
+    janus_exhaustion       policy = policy_of(task->nursery);
+    bool                   first = task == scheduler->first && task->nursery->owner == NULL;
+    if (policy != JANUS_EXHAUSTION_SUPERVISE || !first) return policy;
+    if (scheduler->profile != JANUS_PROFILE_CLUSTER) return policy; /* the program's wish */
+    jrt_debug_invariant("exhaust-first", task->nursery->terms == NULL);
+    return JANUS_EXHAUSTION_AUTO;
 }
 
 /* Whether nobody will recharge the task; under the lock. */
@@ -376,11 +409,47 @@ static bool get_more(struct jrt_task *task, janus_exhaustion policy, janus_compo
     return help_itself(task, lacks, needs);
 }
 
+/* Whether no refill could pay for this, because the letter in hand has a limit, [actor-apart]. */
+__attribute__((noinline)) static bool is_capped(const struct jrt_task *task, janus_component lacks,
+                                                uint64_t needs)
+{
+    const struct jrt_purse *purse = task->purse;
+    if (purse->rare == NULL) return true;
+    janus_budget has = jrt_purse_read(task);
+    uint64_t     more = janus_budget_get(&purse->rare->more, lacks);
+    return janus_units_add(janus_budget_get(&has, lacks), more) < needs;
+}
+
+/* Gives ops to a task in a hold: more of its own, or a loan that it pays back at the end. False: it
+ * would owe too much, and the hold is over, [hold-turn]. */
+static bool is_lent(struct jrt_task *task, janus_exhaustion policy, janus_component lacks,
+                    uint64_t needs)
+{
+    struct jrt_purse *purse = task->purse;
+    if (lacks != JANUS_COMPONENT_OPS) return false;
+    purse->hold_due = true;
+    bool capped = purse->capped && is_capped(task, lacks, needs);
+    if (!capped && get_more(task, policy, lacks, needs)) {
+        jrt_task_requeue(task);
+        return true;
+    }
+    uint64_t short_of = needs - jrt_purse_read(task).ops;
+    uint64_t most = purse->granted.ops < JANUS_SLICE ? purse->granted.ops : JANUS_SLICE;
+    if (purse->owed > most || short_of > most - purse->owed) { /* a cost may be 2^64 - 1 */
+        purse->hold_over = true;
+        return false;
+    }
+    purse->owed = (uint16_t)(purse->owed + short_of);
+    purse->left.ops += short_of;
+    jrt_debug_invariant("hold-turn", purse->owed <= JANUS_SLICE);
+    return true;
+}
+
 janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t needs)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_terms  *terms = task->nursery->terms;
-    janus_exhaustion   policy = policy_of(task->nursery);
+    janus_exhaustion   policy = policy_for(task);
     jrt_count(&worker->stats.exhaustions);
     jrt_note(worker, JRT_TRACE_EXHAUST, task, lacks, 0);
     if (task->purse != NULL && task->purse->asking && !task->ending) run_out(task);
@@ -390,12 +459,13 @@ janus_status jrt_exhaust(struct jrt_task *task, janus_component lacks, uint64_t 
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         jrt_task_break_off(task, JRT_ENDED_EXHAUSTED);
     }
+    if (jrt_purse_held(task->purse) && is_lent(task, policy, lacks, needs)) return JANUS_OK;
     if (jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE) {
         /* Only ops bound how long it cleans up. Other components are replenished meanwhile, too. */
         if (lacks != JANUS_COMPONENT_OPS && get_more(task, policy, lacks, needs)) return JANUS_OK;
         return jrt_purse_stop(task);
     }
-    bool capped = task->purse != NULL && task->purse->capped;
+    bool capped = task->purse != NULL && task->purse->capped && is_capped(task, lacks, needs);
     if (!capped && get_more(task, policy, lacks, needs)) {
         /* Its tolls end the turn in time; io/pay.c. */
         if (lacks == JANUS_COMPONENT_SYSCALLS && !jrt_turn_is_over(worker)) {
@@ -521,17 +591,4 @@ janus_status janus_budget_recharge_current(janus_budget amount, janus_budget *ou
     if (status < 0) return jrt_trouble(status, JANUS_COMPONENT_NONE, 0, 0);
     if (out_granted != NULL) *out_granted = granted;
     return status;
-}
-
-janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_id child)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_nursery *n = jrt_nursery_of(nursery);
-    if (nursery == NULL) return JANUS_INVALID;
-    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
-    jrt_nursery_lock(n);
-    struct jrt_purse *purse = jrt_exhausted_find(n, child);
-    if (purse != NULL) jrt_exhausted_release(purse, JANUS_STATE);
-    jrt_nursery_unlock(n);
-    return purse != NULL ? JANUS_OK : JANUS_STALE;
 }

@@ -103,7 +103,8 @@ static janus_status pay_slow(struct jrt_task *task, const janus_budget *price, b
         int64_t fuel = jrt_fuel_get();
         /* Only ops bound a cancelled task. */
         bool ops = price->ops > (uint64_t)(fuel > 0 ? fuel : 0);
-        if (ops && jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE) {
+        bool held = jrt_purse_held(task->purse); /* it learns of a cancel at the end, [hold-turn] */
+        if (ops && !held && jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE) {
             if (!can_clean_up(task, tell)) return jrt_purse_stop(task);
             went = true;
             continue;

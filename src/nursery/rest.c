@@ -50,9 +50,8 @@ static void settle(struct jrt_worker *worker, struct jrt_task *task)
         jrt_purse_close(worker, task);
         return;
     }
-    int64_t fuel = jrt_fuel_get();
-    if (purse->started && fuel > 0 && fuel <= JANUS_SLICE)
-        purse->left.ops = janus_units_add(purse->left.ops, (uint64_t)fuel);
+    uint64_t rest = purse->started ? jrt_purse_settled(purse, jrt_fuel_get()) : 0;
+    purse->left.ops = janus_units_add(purse->left.ops, rest);
     purse->started = false;
     purse->handed = 0;
 }

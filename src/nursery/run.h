@@ -100,6 +100,7 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_run_any
     jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     jrt_fuel_set(jrt_likely(task->any_flag == 0) ? worker->slice
                                                  : jrt_purse_first_fuel(worker, task));
+    jrt_debug_invariant("fuel-sign", jrt_fuel_get() >= 0);
     if (traced && worker->trace != NULL) jrt_note_start(worker, task, owner);
     const struct jrt_strand *strand = worker->strand;
     int                      how = 0;

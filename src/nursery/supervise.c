@@ -172,3 +172,16 @@ janus_status janus_nursery_wait_exhausted(janus_nursery *nursery, janus_exhauste
     if (lends) take_back(n);
     return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
+
+janus_status janus_nursery_cancel_exhausted(janus_nursery *nursery, janus_task_id child)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    if (nursery == NULL) return JANUS_INVALID;
+    if (!jrt_nursery_is_mine(n)) return JANUS_STATE;
+    jrt_nursery_lock(n);
+    struct jrt_purse *purse = jrt_exhausted_find(n, child);
+    if (purse != NULL) jrt_exhausted_release(purse, JANUS_STATE);
+    jrt_nursery_unlock(n);
+    return purse != NULL ? JANUS_OK : JANUS_STALE;
+}

@@ -53,6 +53,12 @@ bool jrt_altstack_open(struct jrt_altstack *altstack)
     return true;
 }
 
+bool jrt_altstack_in_use(void)
+{
+    stack_t now;
+    return sigaltstack(NULL, &now) == 0 && (now.ss_flags & SS_ONSTACK) != 0;
+}
+
 void jrt_altstack_close(struct jrt_altstack *altstack)
 {
     if (altstack->base == NULL) return;

@@ -22,6 +22,9 @@ size_t jrt_signal_frame_bytes(void);
  * it is large enough. Returns false if the system refuses memory. */
 bool jrt_altstack_open(struct jrt_altstack *altstack);
 
+/* Whether the caller is a signal handler on the thread's alternate stack. A system call. */
+bool jrt_altstack_in_use(void);
+
 /* For tests: refuses the next `count` stacks that jrt_altstack_open would make. */
 void jrt_altstacks_refuse(unsigned count);
 

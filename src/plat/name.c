@@ -95,6 +95,13 @@ static size_t copy(char *to, size_t size, const char *from, bool quoted)
         unsigned char raw[4];
         char          piece[16];
         uint32_t      character = 0;
+        int64_t       first = jrt_peek_byte(from + at);
+        if (first > 0 && first < 0x80 && is_plain((uint32_t)first, quoted)) { /* most are */
+            if (used + 1 > size - 1) break;
+            to[used++] = (char)first;
+            at++;
+            continue;
+        }
         fetch(raw, from + at);
         if (raw[0] == 0) break;
         unsigned length = decode(raw, &character), bytes = 0;

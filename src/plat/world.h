@@ -31,8 +31,18 @@ enum jrt_choice {
     JRT_CHOOSE_SPLIT,  /* whether a parallel call is divided. 0: yes; 1: no */
     JRT_CHOOSE_CUT,    /* how much of a transfer is done. 0: all */
     JRT_CHOOSE_DELAY,  /* how long bytes travel. 0: the shortest time */
+    JRT_CHOOSE_SLICE,  /* how long the next slice is, [preempt-check]. 0: as on a real system */
     JRT_CHOICES,
 };
+
+/* The answers to CHOOSE_SLICE: the most operations before the next check that may be preempted. */
+enum { JRT_SLICE_ANSWERS = 5 };
+
+static inline int64_t jrt_slice_answer(uint32_t value)
+{
+    static const int64_t most[JRT_SLICE_ANSWERS] = {INT64_MAX, 0, 1, 4, 32};
+    return most[value < JRT_SLICE_ANSWERS ? value : 0];
+}
 
 /* What a world can refuse, or do without being asked; bits. */
 enum jrt_fault {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Checks, charges, and what is left: the public calls about a task's budget. */
+/* Charges, and what is left: the public calls about a task's budget. Checks are in counted.c. */
 #include "base/assert.h"
 #include "cancel/cancel.h"
 #include "fiber/fuel.h"
@@ -16,40 +16,6 @@
 #include "task/worker.h"
 #include "work/turn.h"
 #include "work/work.h"
-
-/* No budget covers this at once, and sums with it do not overflow. */
-static const uint64_t most_cost = UINT64_C(1) << 62;
-
-/* Restores the word as it was before `cost` was taken. A word that is not negative was not found
- * empty: the caller took nothing, and gets nothing back. */
-static void give_back(uint64_t cost)
-{
-    int64_t fuel = jrt_fuel_get();
-    if (fuel >= 0) return;
-    int64_t before = cost < most_cost ? fuel + (int64_t)cost : 0;
-    jrt_fuel_set(before > 0 ? before : 0);
-}
-
-static janus_status check(uint64_t cost, bool must_end)
-{
-    struct jrt_worker *worker = jrt_worker_self();
-    give_back(cost);
-    if (worker == NULL || worker->current == NULL) {
-        if (jrt_thread_self()->callback == NULL) jrt_fuel_set(INT64_MAX / 2);
-        jrt_plain_check((int64_t)cost);
-        return JANUS_OK;
-    }
-    jrt_worker_stack_check(worker); /* [stack-reserve] */
-    struct jrt_task *task = worker->current;
-    janus_status     status = jrt_pay_ops(task, cost);
-    if (jrt_unlikely(status == JANUS_NO_MEMORY)) jrt_task_break_off(task, JRT_ENDED_NO_MEMORY);
-    if (status == JANUS_OK || !must_end || task->ending) return status;
-    jrt_task_break_off(task, JRT_ENDED_UNWOUND);
-}
-
-janus_status janus_check_slow(uint64_t cost) { return check(cost, false); }
-
-void janus_check_or_end_slow(uint64_t cost) { (void)check(cost, true); }
 
 uint32_t janus_yield_interval(void)
 {

@@ -20,6 +20,7 @@
 #include "nursery/run.h"
 #include "plat/cpus.h"
 #include "plat/signal.h"
+#include "rt/counted.h"
 #include "rt/environ.h"
 #include "rt/run.h"
 #include "sim/world.h"
@@ -76,6 +77,11 @@ static janus_status decode(const janus_scheduler_options *given, janus_scheduler
     if (options->max_blocking_queue == 0) options->max_blocking_queue = 65536;
     if (options->turn_ns == 0) options->turn_ns = JANUS_TURN_NS;
     if (options->turn_ns < turn_least_ns || options->turn_ns > turn_most_ns) return JANUS_INVALID;
+    /* relaxed: a program says it before it creates schedulers. */
+    if (jrt_load_relaxed(&jrt_code_is_counted)) options->preempt_checks = true;
+    if (options->max_slice == 0) options->max_slice = simulated ? JANUS_SLICE : JANUS_SLICE_MAX;
+    if (options->max_slice < JANUS_SLICE || options->max_slice > JANUS_SLICE_MAX)
+        return JANUS_INVALID;
     bool known = (unsigned)options->victims <= JANUS_VICTIMS_LEAST_LOADED &&
                  (unsigned)options->guard <= JANUS_GUARD_CANARY;
     return known && jrt_implicit_sane(options) ? JANUS_OK : JANUS_INVALID;
@@ -127,6 +133,7 @@ bool jrt_worker_open(struct jrt_worker *worker)
     worker->free_room = JRT_FREE_MAX;
     worker->until_split = worker->split_every = 1;
     worker->forks = forking(worker);
+    worker->preempts = worker->scheduler->preempts;
     worker->trace = jrt_trace_lane(&worker->scheduler->tracer,
                                    worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
     worker->plain = plainness(worker);
@@ -286,6 +293,8 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->stealing = !options.no_stealing;
     scheduler->deadlock_check = !options.no_deadlock_check;
     scheduler->turn_ns = options.turn_ns;
+    scheduler->max_slice = options.max_slice;
+    scheduler->preempts = simulated && options.preempt_checks;
     scheduler->grace_ns = options.grace_ns;
     scheduler->max_nesting = options.max_nesting;
     scheduler->on_panic = options.on_panic;

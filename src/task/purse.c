@@ -19,8 +19,6 @@
 
 enum { PURSES_MAX = 1024 }; /* spare purses of a worker, [purse-spare]; some 300 KiB */
 
-static uint64_t min_u64(uint64_t a, uint64_t b) { return a < b ? a : b; }
-
 /* Whether the books have no more of a share than the share has: without limits, they have none. */
 static bool is_booked(const struct jrt_admission *admission)
 {
@@ -87,7 +85,7 @@ struct jrt_purse *jrt_purse_need(struct jrt_task *task)
     if (purse == NULL) return NULL;
     const janus_budget *given = &task->nursery->scheduler->task_budget;
     purse->left = purse->granted = *given;
-    purse->handed = (int64_t)min_u64(given->ops, JRT_FIRST_SLICE); /* [purse-fuel] */
+    purse->handed = jrt_first_slice(task->nursery->scheduler); /* [purse-fuel] */
     purse->left.ops -= (uint64_t)purse->handed;
     purse->started = true;
     return purse;

@@ -26,6 +26,8 @@ struct jrt_purse_rare {
     uint64_t     needs;     /* exhausted: amount of `lacks` needed */
     uint64_t     limit;     /* exhausted: amount of `lacks` granted */
     janus_budget had;       /* exhausted: its whole budget then */
+    janus_budget more;      /* capped: what refills may still add to `left`, [actor-apart] */
+    janus_budget beyond;    /* capped: refills above that */
 };
 
 struct jrt_purse {
@@ -53,8 +55,10 @@ struct jrt_purse {
     struct jrt_seat         *seat;          /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;        /* BLOCKING: waits for its end, or NULL; borrowed */
     uint64_t                 stack;         /* memory paid for a larger stack, [spawn-stack] */
-    uint32_t                 defers;        /* number of its defers, from the second on */
-    uint32_t                 unpaid;        /* open nurseries with terms that are not charged */
+    uint16_t                 defers;        /* number of its defers, from the second on */
+    uint16_t                 unpaid;        /* open nurseries with terms that are not charged */
+    uint16_t                 holds;         /* open ones */
+    uint16_t                 owed;          /* ops lent in a hold, [hold-turn] */
     bool                     has_wards;     /* or had some */
     bool                     hard;          /* explicit: finite and conserved */
     bool                     started;       /* some of it is in the fuel word, or on a strand */
@@ -64,7 +68,9 @@ struct jrt_purse {
 
     /* While the task is exhausted, under the nursery's lock, like the rare part. */
     bool                 listed : 1, reported : 1;
-    bool                 capped : 1; /* the task's own: nobody gives it more, [actor-apart] */
+    bool                 capped : 1;    /* the task's own: a letter has a limit, [actor-apart] */
+    bool                 hold_due : 1;  /* the task's own: a slice ended in its hold, [hold-turn] */
+    bool                 hold_over : 1; /* the task's own: its hold is void until its end */
     janus_component      lacks : 8;
     struct jrt_list_node exhausted; /* on the nursery's list */
 };
@@ -88,6 +94,42 @@ struct jrt_admission {
 static inline int64_t jrt_purse_slice(const struct jrt_purse *purse)
 {
     return purse->slice != 0 ? (int64_t)purse->slice : JRT_FIRST_SLICE;
+}
+
+/* Whether a hold keeps the turn from ending, [hold-turn]. */
+static inline bool jrt_purse_held(const struct jrt_purse *purse)
+{
+    return purse != NULL && purse->holds > 0 && !purse->hold_over;
+}
+
+/* A scope of the task has a purse of its own. What belongs to the task itself goes along: its pace,
+ * what it owes the others, and its hold. */
+static inline void jrt_purse_carry(const struct jrt_purse *from, struct jrt_purse *to)
+{
+    to->slice = from->slice;
+    to->owed_rounds = from->owed_rounds;
+    to->owed_until_ns = from->owed_until_ns;
+    to->holds = from->holds;
+    to->owed = from->owed;
+    to->hold_due = from->hold_due;
+    to->hold_over = from->hold_over;
+}
+
+/*
+ * [purse-word]  The word is public, so anybody can write to it. It never holds more than it was
+ *   handed, or than JANUS_SLICE. A task whose word holds more has made ops from nothing: it panics
+ *   where the library finds this. A word below zero counts as empty.
+ */
+static inline int64_t jrt_purse_word_max(const struct jrt_purse *purse)
+{
+    return purse != NULL && purse->handed > JANUS_SLICE ? purse->handed : JANUS_SLICE;
+}
+
+/* What a task that ends, or rests, leaves in the word, [purse-word]. */
+static inline uint64_t jrt_purse_settled(const struct jrt_purse *purse, int64_t fuel)
+{
+    bool fair = jrt_likely(fuel <= JANUS_SLICE) || fuel <= purse->handed;
+    return fuel > 0 && fair ? (uint64_t)fuel : 0;
 }
 
 /* Frees the spare purses of a worker that has ended. */

@@ -98,6 +98,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     bool                   alone;        /* the only worker: nobody steals */
     bool                   gave_way; /* its task leaves because others come first, [queue-served] */
     uint8_t                forks;    /* enum jrt_forking; constant */
+    bool                   preempts; /* as the scheduler; constant */
     struct jrt_quota       quota;
     struct jrt_shelf       again_shelf; /* tasks that ran before, [queue-shelf] */
     struct jrt_task       *left_task;
@@ -179,6 +180,8 @@ struct janus_scheduler {
     size_t        room[JRT_STACK_CLASSES]; /* that a child that runs in place must find */
     bool          stealing, deadlock_check, quiet_panics;
     int64_t       max_nesting;       /* [nursery-nested] */
+    uint32_t      max_slice;         /* ops, [turn-pace] */
+    bool          preempts;          /* a slice may end at any check, [preempt-check] */
     uint64_t      turn_ns, grace_ns; /* for defers of cancelled tasks; 0: any time */
 
     /* Implicit means of tasks; constant, too. */
@@ -280,6 +283,13 @@ struct janus_scheduler {
 
     struct jrt_worker workers[];
 };
+
+/* The fuel of a task without a purse when it starts: a first slice of its budget. */
+static inline int64_t jrt_first_slice(const janus_scheduler *scheduler)
+{
+    uint64_t most = scheduler->preempts ? 0 : JRT_FIRST_SLICE; /* [preempt-check] */
+    return (int64_t)(scheduler->task_budget.ops < most ? scheduler->task_budget.ops : most);
+}
 
 /* The calling thread's worker; NULL on other threads. Do not keep it across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }

@@ -53,6 +53,7 @@ static void arrive_any(struct jrt_worker *worker)
     worker->thread->watch = (struct jrt_watch){worker->strand->stack, NULL};
     if (jrt_likely(worker->current != NULL)) {
         jrt_task_move(worker->current, JANUS_TASK_STATE_RUNNING);
+        jrt_debug_invariant("fuel-sign", worker->strand->fuel >= 0);
         jrt_fuel_set(worker->strand->fuel); /* [purse-fuel] */
         *worker->error_at = worker->strand->error;
     }

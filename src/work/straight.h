@@ -64,6 +64,7 @@ static inline __attribute__((always_inline)) janus_status jrt_go_fast(struct jrt
     task->strand = strand;
     task->dirty = true;
     strand->fuel = jrt_fuel_get(); /* [purse-fuel] */
+    jrt_debug_invariant("fuel-sign", entered->fuel >= 0);
     jrt_fuel_set(entered->fuel);
     strand->error = *error_at;
     *error_at = entered->error;

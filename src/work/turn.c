@@ -4,9 +4,10 @@
  *
  * Budgets count operations; neighbours feel time. Ten thousand checks take three microseconds, ten
  * thousand refused spawns or new pages take milliseconds. If turns counted operations only, a task
- * that makes expensive calls would get a hundred times more CPU than its neighbour. So a turn is
- * at most JANUS_SLICE operations, and about `turn_ns` (an option of the scheduler, 20 us) wherever
- * a call reads the clock. Budgets stay exact: ops only move between the fuel word and the purse
+ * that makes expensive calls would get a hundred times more CPU than its neighbour.
+ * So a turn ends after about `turn_ns` (an option of the scheduler, 20 us), wherever a call reads
+ * the clock. It also ends with the slice in which the task has done `max_slice` operations.
+ * Budgets stay exact: ops only move between the fuel word and the purse
  * ([purse-fuel]).
  *
  * [turn-epoch]  A switch does not read the clock: that would be its most expensive part. A worker
@@ -35,6 +36,15 @@
  *   not known, the next one is at most MEASURED. After a slice that lasted much longer than a
  *   turn, the task's next slices get less fuel, in proportion. After a short one they get more, up
  *   to JANUS_SLICE. The end of a slice is not the end of a turn.
+ *   A round of a vector loop takes a quarter of a nanosecond, and the end of a slice a hundred. So
+ *   a slice of JANUS_SLICE that is used up in less than half of a turn doubles, up to the
+ *   scheduler's max_slice. The portions of an implicit budget grow with it, up to max_budget. In
+ *   deterministic runs max_slice is JANUS_SLICE, because their clock counts operations.
+ *   A turn ends with a slice, so the length of slices decides how fair turns are. A slice that
+ *   lasts for half of a turn or longer changes by a little, so that one slice or two fill a turn. A
+ *   turn ends with the slice whose end is nearest to `turn_ns`. Otherwise a task that checks every
+ *   3 ns would have turns of 30 us beside turns of 11 us. Slices of a few long operations cannot be
+ *   fitted, so their turns last for at least `turn_ns`.
  *
  * [turn-measure]  Yields and waits end a turn without reading the clock. So turns are sampled: the
  *   pick that looks at the timers ([queue-pace]) knows how long all turns since its last look took
@@ -63,6 +73,7 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 #include "task/task.h"
+#include "task/tell.h"
 #include "task/turns.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
@@ -70,12 +81,14 @@
 #include "work/work.h"
 
 #include <errno.h>
+#include <janusrt/counted.h>
 
 enum {
     BALANCE_EVERY = 32,
     MEASURED = 4,          /* operations, [turn-pace] */
     SAMPLE_NS = 2000,      /* of a sample, for each measured turn, [turn-measure] */
     MEASURED_MAX = 100000, /* turns */
+    FINE = 64,             /* operations of a slice that can be fitted, [turn-pace] */
     FRESH_TURNS = 10,      /* while only new tasks wait */
 };
 
@@ -199,6 +212,21 @@ void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next,
     worker->turns.ops = 0;
 }
 
+/* A slice that follows a short one. Beyond JANUS_SLICE only what was used counts: a task that gets
+ * little at a time does not get more because of it. */
+static uint64_t longer(uint64_t slice, uint64_t used, uint64_t times)
+{
+    if (slice >= JANUS_SLICE) return used >= slice / 2 ? 2 * slice : slice;
+    return slice * times < JANUS_SLICE ? slice * times : JANUS_SLICE;
+}
+
+/* The next slice, if the last slice took at least half of a turn. One or two such slices fill a
+ * turn. */
+static uint64_t fitting(uint64_t used, uint64_t ns, uint64_t limit_ns)
+{
+    return used * (ns < limit_ns / 4 * 3 ? limit_ns / 2 : limit_ns) / ns;
+}
+
 /* Changes the slice after `used` operations that took `ns`, [turn-pace]. */
 static void set_pace(const struct jrt_worker *worker, struct jrt_purse *purse, uint64_t used,
                      uint64_t ns, bool known)
@@ -210,10 +238,27 @@ static void set_pace(const struct jrt_worker *worker, struct jrt_purse *purse, u
     } else if (ns >= jrt_turn_too_long(worker)) {
         slice = used * limit_ns / ns;
     } else if (ns < limit_ns / 2) {
-        slice *= ns < limit_ns / 16 ? 16 : 2;
+        slice = longer(slice, used, ns < limit_ns / 16 ? 16 : 2);
+    } else if (used >= FINE) {
+        slice = fitting(used, ns, limit_ns);
     }
     if (slice == 0) slice = 1;
-    purse->slice = (uint32_t)(slice < JANUS_SLICE ? slice : JANUS_SLICE);
+    const uint64_t most = worker->scheduler->max_slice;
+    purse->slice = (uint32_t)(slice < most ? slice : most);
+}
+
+/* Whether a hold keeps the turn, which has lasted `turn` ns, from ending, [hold-turn]. A hold that
+ * lasts too long is void from then on. */
+static bool is_held(const struct jrt_worker *worker, struct jrt_purse *purse, uint64_t turn)
+{
+    if (jrt_likely(!jrt_purse_held(purse))) return false;
+    purse->hold_due = true;
+    if (turn < JANUS_HOLD_TURNS * worker->turns.limit_ns) return true;
+    purse->hold_over = true;
+    jrt_tell_line(worker->scheduler, jrt_task_name(worker->current),
+                  "its hold has lasted for JANUS_HOLD_TURNS turns and is over: others run, and may "
+                  "wait for what it holds");
+    return false;
 }
 
 /* Ends a turn of `turn` ns: others run first. */
@@ -241,20 +286,29 @@ static void end_turn(struct jrt_task *task)
         known = slice < worker->turns.limit_ns;
         turn = slice;
     }
+    uint64_t early = 0; /* how long before the limit the turn may end */
     worker->turns.slice_ns = worker->turns.looked_ns = now;
     worker->turns.over = 0; /* 0 is before all turns */
     worker->tolls = JRT_TOLLS;
     if (purse != NULL) {
         int64_t fuel = jrt_fuel_get();
-        jrt_debug_invariant("turn-pace", purse->slice <= JANUS_SLICE);
+        jrt_debug_invariant("turn-pace", purse->slice <= worker->scheduler->max_slice);
         uint64_t used = (uint64_t)(purse->handed > fuel ? purse->handed - fuel : 1);
         purse->handed = fuel;
         set_pace(worker, purse, used, slice, known);
         worker->turns.ops += used;
+        if (used >= FINE) early = slice / 2;
     }
     jrt_sched_timers_fire(worker->scheduler);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
-    if (known && turn < worker->turns.limit_ns && worker->turns.ops < JANUS_SLICE) return;
+    if (jrt_unlikely(is_held(worker, purse, turn))) return;
+    if (jrt_unlikely(worker->scheduler->preempts)) { /* [preempt-check] */
+        give_turn(worker, task, now, known ? turn : 0);
+        return;
+    }
+    if (known && turn + early < worker->turns.limit_ns &&
+        worker->turns.ops < worker->scheduler->max_slice)
+        return;
     if (known && turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
         return;                                /* only new tasks wait */
     if (!known) jrt_turn_sample(worker, turn); /* measures to find the long turn */
@@ -284,7 +338,7 @@ static void end_call_turn(struct jrt_worker *worker)
     worker->turns.over = 0;
     worker->turns.looked_ns = now;
     jrt_sched_timers_fire(worker->scheduler);
-    if (turn < worker->turns.limit_ns) return;
+    if (turn < worker->turns.limit_ns || is_held(worker, task->purse, turn)) return;
     if (turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
         return; /* only new tasks wait */
     give_turn(worker, task, now, turn);
