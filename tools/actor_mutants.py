@@ -54,12 +54,91 @@ MUTANTS = [
     ("room that was reserved is lost", "mail.c",
      "        wait->sender.reserved = false;\n        jrt_senders_serve(place, false);",
      "        wait->sender.reserved = false;"),
+    ("the mailbox takes one message too many", "mail.c",
+     "if (has_senders(place) || taken(place) >= limit_of(place)) return JANUS_WOULD_WAIT;",
+     "if (has_senders(place) || taken(place) > limit_of(place)) return JANUS_WOULD_WAIT;"),
+    ("reserved room is given to another", "mail.c",
+     "return place->count + aside + place->reserved;", "return place->count + aside;"),
+    ("a full mailbox drops a call", "mail.c", "        if (out->is_call) continue;\n", ""),
+    ("a dropped block keeps its bytes", "mail.c",
+     "        if (out->block != NULL && place->rare != NULL) "
+     "place->rare->block_bytes -= out->key;\n", ""),
+    ("a call that dies is a dead letter", "mail.c",
+     "        if (found && call) place->returned++;\n        if (found && !call) place->dead++;",
+     "        if (found) place->dead++;"),
+    ("DOWN only at the final end", "notice.c",
+     "while (rare->watched_then != NULL) go_off",
+     "while (end->final && rare->watched_then != NULL) go_off"),
+    ("DOWN never says that it is final", "step.c", "    end.final = !again;\n", ""),
+    ("unwatch leaves a DOWN that waits", "notice.c",
+     "        if (notice != NULL) (void)take_notice(self, notice);\n"
+     "        jrt_place_unlock(self);\n    }\n    if (notice == NULL) return JANUS_STALE;",
+     "        notice = NULL;\n"
+     "        jrt_place_unlock(self);\n    }\n    if (notice == NULL) return JANUS_STALE;"),
+    ("timers survive a restart", "notice.c",
+     "        rare->timers = NULL;\n        rare->in_hand = NULL;\n        rare->timer_count = 0;",
+     "        timers = NULL;\n        rare->in_hand = NULL;"),
+    ("IDLE survives a restart", "notice.c",
+     "        rare->idle_ns = rare->idle_at = 0;\n        rare->continues = false;",
+     "        rare->continues = false;"),
+    ("CONTINUE survives a restart", "notice.c",
+     "        rare->idle_ns = rare->idle_at = 0;\n        rare->continues = false;",
+     "        rare->idle_ns = rare->idle_at = 0;"),
+    ("an alarm that rings twice before its flush", "notice.c", "    if (!rare->due) {\n",
+     "    if (true) {\n"),
+    ("a suspension survives a restart", "step.c",
+     "place->suspended = place->forced = place->dismissed = false;",
+     "place->forced = place->dismissed = false;"),
+    ("the verdict RESTART holds for ever", "step.c",
+     "place->suspended = place->forced = place->dismissed = false;",
+     "place->suspended = place->dismissed = false;"),
+    ("the verdict CANCEL holds for ever", "step.c",
+     "place->suspended = place->forced = place->dismissed = false;",
+     "place->suspended = place->forced = false;"),
+    ("an actor that drains cannot be stopped harder", "step.c",
+     "bool stricter = place->stops == 0 || (janus_stop_how)(place->stops - 1) == "
+     "JANUS_STOP_HOW_DRAIN;", "bool stricter = place->stops == 0;"),
+    ("a wish to be described is forgotten", "step.c",
+     "    if (owed->describes != NULL)\n        (void)jrt_question_end(owed->describes, owed->key, "
+     "JANUS_NO_REPLY, NULL, 0);\n", ""),
+    ("what an incarnation spent is forgotten", "step.c",
+     "    rare->spent = janus_budget_add(rare->spent, spent);\n", ""),
+    ("the name is not released", "step.c",
+     "    jrt_place_unname(place);\n    jrt_notices_end(place);", "    jrt_notices_end(place);"),
+    ("the delay does not double", "decide.c", "rare->delay_ns * 2;", "rare->delay_ns;"),
+    ("the delay never becomes short again", "decide.c",
+     "now - rare->failed_at >= supervisor->options.healthy_ns;", "now == 0;"),
+    ("the delay counts as healthy", "decide.c", "rare->failed_at = now + delay;",
+     "rare->failed_at = now;"),
+    ("restarts cost nothing", "decide.c",
+     "if (terms == NULL || terms->account == NULL) return true;",
+     "if (terms == NULL || price.ops != 0) return true;"),
+    ("a restart is paid twice", "decide.c", "paid = !counted || pay_restart(supervisor);",
+     "paid = !counted || (pay_restart(supervisor) && pay_restart(supervisor));"),
+    ("a restart that nobody paid is counted", "decide.c",
+     "if (counted && paid) supervisor->result.restarts++;",
+     "if (counted) supervisor->result.restarts++;"),
+    ("the period never ends", "decide.c", "return now - oldest >= period;",
+     "return now < oldest + period && false;"),
+    ("one restart too many in a period", "decide.c",
+     "if (supervisor->restarts_count <= max) return true;",
+     "if (supervisor->restarts_count <= max + 1) return true;"),
+    ("children stop all at once", "plan.c", "(together || supervisor->stopping == 0)) {",
+     "(together || supervisor->stopping < 1000)) {"),
+    ("children stop in the order of their start", "plan.c",
+     "supervisor->stop_how = how;\n    supervisor->cursor = supervisor->last;",
+     "supervisor->stop_how = how;\n    supervisor->cursor = supervisor->first;"),
+    ("exhaustion without end", "exhaustion.c",
+     "return ++rare->short_count <= options->max_exhaustions;",
+     "return ++rare->short_count != options->max_exhaustions + UINT32_C(1000000);"),
+    ("a budget that nobody decides about waits for ever", "../nursery/exhaust.c",
+     "(n->on_heap == JRT_SUPERVISED && policy_of(n) == JANUS_EXHAUSTION_AUTO) ||", ""),
 ]
 
 
 def programs():
     names = sorted(path.stem for path in pathlib.Path("tests/actor").glob("*_test.c"))
-    return [name for name in names if not re.search("scale|count", name)]  # which take minutes
+    return [name for name in names if not re.search("scale|count", name)]  # which take seconds
 
 
 def build():
@@ -108,7 +187,7 @@ def try_one(name, file, old, new):
     if found is None:
         return f"| {name} | nothing | |"
     program, sentence, schedules = found
-    return f"| {name} | `actor/{program}`: {sentence} | {schedules or ''} |"
+    return f"| {name} | `actor/{program}`, {sentence} | {schedules or ''} |"
 
 
 def main():

@@ -135,8 +135,9 @@ typedef struct janus_actor_options {
     const janus_budget *budget;    /* explicit, for its life, over all incarnations. NULL: as any
                                       task of the supervisor's nursery */
     const janus_budget *message_budget; /* for one letter: an actor that needs more ends EXHAUSTED.
-                                      Only with `budget`, or under a supervisor with a pool. NULL:
-                                      no such limit */
+                                      It is a limit, and gives nothing: the actor's budget and its
+                                      refills pay. Only with `budget`, or under a supervisor with a
+                                      pool. NULL: no such limit */
     janus_allowance     allowance;      /* only under a supervisor with a pool, an allowance or
                                       on_exhausted. 0: the supervisor's */
     size_t              stack_bytes;    /* if it waits. 0: the nursery's */

@@ -139,7 +139,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_reply(janus_letter *letter, const v
  * Owns:    *out is the caller's.
  * Cost:    some ns.
  * Errors:  STATE      not a call, or it was answered or kept
- *          NO_MEMORY  memory was refused, or the actor owes 65536 answers
+ *          NO_MEMORY  memory was refused, or the actor owes 4096 answers
  *          INVALID    an argument is NULL
  */
 JANUS_NODISCARD JANUS_API janus_status janus_reply_keep(janus_letter     *letter,

@@ -162,16 +162,22 @@ typedef struct janus_supervisor_options {
     void             *on_end_argument;
 
     /* Budgets, as janus_nursery_options. */
-    const janus_budget *budget;    /* a pool for the children. NULL: as around it */
-    janus_allowance     allowance; /* of each child without one of its own. 0: a child takes small
-                                     portions from the pool; in :cluster a tenth of the default
-                                     budget for each 100 ms */
-    janus_on_exhausted *on_exhausted; /* asked before the allowance. NULL: nobody */
+    const janus_budget *budget;    /* a pool for the children, as far as a budget capability or the
+                                     profile allows: see `granted`. NULL: as around it */
+    janus_allowance     allowance; /* of each child without one of its own; the pool pays it. 0: a
+                                     child draws small portions until the pool is empty. In
+                                     :cluster it gets a tenth of the default budget for each
+                                     100 ms */
+    janus_on_exhausted *on_exhausted; /* asked before the allowance; child->name is the id, or the
+                                     behaviour's name. IGNORE: the allowance decides. RECHARGE: the
+                                     child gets what the pool has of *grant; if that does not help
+                                     it, it ends EXHAUSTED. NULL: nobody */
     void               *on_exhausted_argument;
     bool                polls; /* the task of the supervisor decides about exhausted children
                                    (janus_supervisor_poll_exhausted); allowances are not used */
-    uint32_t
-        max_exhaustions; /* of one child within period_ns, before it counts as failed. 0: 100 */
+    uint32_t max_exhaustions;  /* of one child within period_ns, before it counts as failed. A child
+                                 that waits for its allowance is exhausted; a portion from the pool
+                                 does not count. 0: 100 */
 
     /* Capabilities of the opener, as janus_nursery_options. Zero: as around it. */
     janus_cap spawn_cap, budget_cap, channel_cap, executor_cap, net_cap, file_cap, process_cap,
@@ -179,6 +185,9 @@ typedef struct janus_supervisor_options {
 
     const janus_child *children; /* of a supervisor below another: started with it, in this order */
     size_t             child_count;
+    janus_budget      *granted; /* out: the pool it got, as janus_nursery_options.granted. Of a
+                                   supervisor below another it must outlive the place. NULL: not
+                                   wanted */
 } janus_supervisor_options;
 
 #define JANUS_SUPERVISOR_OPTIONS(...) JANUS_OPTIONS_(janus_supervisor_options, __VA_ARGS__)
@@ -256,7 +265,8 @@ janus_supervisor_open(const janus_supervisor_options *options, janus_supervisor 
  * Yields:  until its init has returned.
  * Owns:    the library copies the specification, but for what its pointers name.
  * Cost:    a spawn. The task that adds the child pays about 300 bytes and the state for its place,
- *          until the place is gone.
+ *          until the place is gone. It also pays for a specification unlike that of the child
+ *          before, about 500 bytes.
  * Errors:  EXISTS     a child with this id exists, and *out is its handle. Or an actor has its
  *                     name, and *out stays as it is
  *          IGNORED    its init returned IGNORE. The specification is kept if it has an id and is
@@ -268,8 +278,11 @@ janus_supervisor_open(const janus_supervisor_options *options, janus_supervisor 
  *          INVALID    a field of the specification is out of range; janus_explain names it
  *          CANCELLED  this task was cancelled; the child may have been started
  *          STATE      the caller is neither the owner nor below it
- *          CAP_WIDENS the caller has narrower terms than the supervisor
- *          and those of janus_spawn_with. On any other error no child is left.
+ *          CAP_WIDENS the caller has narrower terms than the supervisor: a budget, a capability or
+ *                     a limit, of a nursery between or of its own
+ *          FULL       the process has no place left, or the pool has a quarter of them
+ *          and those of janus_spawn_with; janus_explain says why. On any other error no child is
+ *          left.
  */
 JANUS_NODISCARD JANUS_API janus_status janus_supervisor_add(janus_supervisor  *supervisor,
                                                             const janus_child *child,

@@ -16,6 +16,12 @@
 
 enum { CALLS_MAX = 4096 };
 
+/* Nobody answers any more. Under the lock. */
+static void forget_key(struct jrt_question *question)
+{
+    jrt_store_relaxed(&question->key, (uint64_t)0); /* relaxed: the lock. */
+}
+
 /* Calling. */
 
 struct reply_wait {
@@ -40,7 +46,7 @@ static janus_status leave(struct jrt_waiting *waiting, struct jrt_task *task, ja
     if (ended == JANUS_OK) return JANUS_OK;
     jrt_spin_lock(&question->lock);
     bool answered = question->status != JANUS_WOULD_WAIT;
-    if (!answered) question->key = 0; /* nobody answers any more */
+    if (!answered) forget_key(question);
     jrt_spin_unlock(&question->lock);
     return answered ? JANUS_OK : ended;
 }
@@ -66,7 +72,7 @@ static janus_status wait_as_thread(struct jrt_question *question, uint64_t deadl
     *out_done = jrt_wait_as_thread(&question->done, deadline_ns) == JANUS_OK;
     jrt_spin_lock(&question->lock);
     if (question->status != JANUS_WOULD_WAIT) *out_done = true;
-    if (!*out_done) question->key = 0;
+    if (!*out_done) forget_key(question);
     jrt_spin_unlock(&question->lock);
     return *out_done ? JANUS_OK : JANUS_DEADLINE;
 }
@@ -89,11 +95,13 @@ static janus_status await_answer(struct jrt_question *question, uint64_t deadlin
     bool         done = false;
     janus_status status = jrt_worker_self() != NULL ? wait_as_task(question, deadline_ns, &done)
                                                     : wait_as_thread(question, deadline_ns, &done);
-    if (done) status = question->status;
-    /* NO_MEMORY: it could not even leave the CPU; nobody may answer any more. */
-    jrt_spin_lock(&question->lock);
-    question->key = 0;
-    jrt_spin_unlock(&question->lock);
+    if (jrt_likely(done)) {
+        status = question->status;
+    } else { /* NO_MEMORY: it could not even leave the CPU; nobody may answer any more. */
+        jrt_spin_lock(&question->lock);
+        forget_key(question);
+        jrt_spin_unlock(&question->lock);
+    }
     jrt_question_give(question);
     return status;
 }
@@ -116,7 +124,7 @@ static janus_status note(struct jrt_question *question, const struct jrt_actor_p
     jrt_spin_lock(&question->lock);
     bool answered = question->status != JANUS_WOULD_WAIT;
     if (!answered && free) question->circle = now;
-    if (!answered && !free) question->key = 0; /* nobody answers any more */
+    if (!answered && !free) forget_key(question);
     jrt_spin_unlock(&question->lock);
     if (answered) jrt_circle_leave();
     if (answered || free) return JANUS_OK;
@@ -124,34 +132,50 @@ static janus_status note(struct jrt_question *question, const struct jrt_actor_p
     return JANUS_DEADLOCK;
 }
 
-static janus_status call(janus_actor actor, unsigned right, const void *message, void *reply,
-                         uint64_t deadline_ns)
+/* Sends a question that was taken for this, and waits for the answer. */
+static janus_status send_and_wait(janus_actor actor, const void *message,
+                                  struct jrt_question *question, uint64_t key, uint64_t deadline_ns)
 {
-    const struct jrt_task  *task = jrt_task_current();
-    janus_status            status;
-    size_t                  reply_bytes = 0;
-    struct jrt_actor_place *place = peek(actor, right, &reply_bytes, &status);
-    uint64_t                key;
-    if (place == NULL) return status;
-    if (task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)
-        return JANUS_CANCELLED;
-    if (jrt_wait_is_late(deadline_ns)) return JANUS_DEADLINE;
-    if (!jrt_circle_enter(place)) return JANUS_DEADLOCK;
+    struct jrt_letter_head head = {.question = question, .key = key & INT64_MAX, .is_call = true};
+    if (jrt_unlikely(!jrt_mail_call_fast(actor, &head, message))) {
+        janus_status status =
+            send(actor, JANUS_ACTOR_MAY_CALL, question, key, message, deadline_ns, false);
+        if (status != JANUS_OK) {
+            jrt_question_drop(question, key);
+            return status;
+        }
+    }
+    return await_answer(question, deadline_ns);
+}
+
+static janus_status call(janus_actor actor, const void *message, void *reply, uint64_t deadline_ns)
+{
+    const struct jrt_task        *task = jrt_task_current();
+    const struct jrt_actor_place *place = jrt_place_at((uint32_t)(actor.opaque[0] >> 32) - 1);
+    janus_status                  status;
+    size_t                        bytes;
+    uint64_t                      key;
+    if (place == NULL) return JANUS_STALE;
+    bool cancelled = task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
+    /* What is wrong with the handle comes first. */
+    if (jrt_unlikely(cancelled || jrt_wait_is_late(deadline_ns))) {
+        if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return status;
+        return cancelled ? JANUS_CANCELLED : JANUS_DEADLINE;
+    }
+    if (jrt_unlikely(!jrt_circle_enter(place))) {
+        if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return status;
+        return JANUS_DEADLOCK;
+    }
     struct jrt_question *question = jrt_question_take(&key);
     if (question == NULL) {
         jrt_circle_leave();
         return JANUS_NO_MEMORY;
     }
     question->reply = reply;
-    question->reply_bytes = question->answer_bytes = reply_bytes;
+    question->reply_bytes = question->answer_bytes = JRT_ANSWER_ANY;
     question->deadline_ns = deadline_ns;
     question->circle = jrt_circle_now();
-    status = send(actor, right, question, key, message, deadline_ns, false);
-    if (status == JANUS_OK) {
-        status = await_answer(question, deadline_ns);
-    } else {
-        jrt_question_drop(question, key);
-    }
+    status = send_and_wait(actor, message, question, key, deadline_ns);
     jrt_circle_leave();
     return status;
 }
@@ -171,18 +195,16 @@ janus_status janus_call(janus_actor actor, const void *message, void *reply, uin
     /* A blocking call of a task cannot be cancelled, so it must not wait for ever. */
     if (thread->worker == NULL && (thread->calls_back || thread->behalf != NULL))
         return JANUS_STATE;
-    status = call(actor, JANUS_ACTOR_MAY_CALL, message, reply, jrt_deadline(deadline_ns));
+    status = call(actor, message, reply, jrt_deadline(deadline_ns));
     /* Only now, because this may end the task: nothing of the call is left. */
     return status == JANUS_CANCELLED ? cancelled() : status;
 }
 
 bool jrt_question_is_late(const struct jrt_question *question, uint64_t key)
 {
-    struct jrt_question *own = (struct jrt_question *)(uintptr_t)question;
-    jrt_spin_lock(&own->lock);
-    uint64_t deadline_ns = own->key == key ? own->deadline_ns : 0; /* 0: it is over */
-    jrt_spin_unlock(&own->lock);
-    return jrt_wait_is_late(deadline_ns);
+    /* acquire: its deadline. If it ends right now, that is as if it ended later. */
+    if (jrt_load_acquire(&question->key) != key) return true;
+    return jrt_wait_is_late(question->deadline_ns);
 }
 
 /* Several at once. */
@@ -257,7 +279,7 @@ static janus_status end_one(struct one *one, janus_status sent, janus_status end
     if (one->question == NULL) return sent;
     jrt_spin_lock(&one->question->lock);
     janus_status status = one->question->status;
-    one->question->key = 0;
+    forget_key(one->question);
     jrt_spin_unlock(&one->question->lock);
     jrt_question_give(one->question);
     return status == JANUS_WOULD_WAIT ? ended : status;
@@ -337,7 +359,7 @@ janus_status janus_ask(janus_actor actor, const void *message, uint64_t tag, uin
     question->deadline_ns = deadline_ns;
     question->answer_bytes = notice->reply_bytes;
     question->notice = notice;
-    question->asker = self->index;
+    question->asker = jrt_place_index(self);
     question->asker_serial = self->serial;
     question->asker_incarnation = self->incarnation;
     jrt_place_lock(self);
@@ -409,7 +431,7 @@ janus_status janus_reply_to(janus_kept_reply kept, const void *reply)
     if (reply == NULL) return JANUS_INVALID;
     if (question == NULL) return JANUS_STALE;
     jrt_spin_lock(&question->lock);
-    uint64_t key = question->key;
+    uint64_t key = jrt_load_relaxed(&question->key); /* relaxed: the lock. */
     jrt_spin_unlock(&question->lock);
     if (key == 0 || jrt_question_token(key) != kept.opaque[1]) return JANUS_STALE;
     return answer(question, key, reply);

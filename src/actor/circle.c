@@ -69,9 +69,10 @@ bool jrt_circle_enter(const struct jrt_actor_place *target)
         uint32_t version = (uint32_t)before + 1;
         /* It waits for one actor at a time: a call may also wait for room there. */
         jrt_debug_invariant("actor-circle",
-                            before >> 32 == 0 || before >> 32 == target->index + UINT64_C(1));
+                            before >> 32 == 0 ||
+                                before >> 32 == jrt_place_index(target) + UINT64_C(1));
         /* seq_cst: [actor-circle]. */
-        jrt_store_seq_cst(&self->waits, (uint64_t)(target->index + 1) << 32 | version);
+        jrt_store_seq_cst(&self->waits, (uint64_t)(jrt_place_index(target) + 1) << 32 | version);
     }
     if (jrt_likely(follow(task, target, first) == 0)) return true;
     /* One at a time: of those that close a circle, only one is refused. */

@@ -204,6 +204,7 @@ void jrt_place_after_end(struct jrt_actor_place *place)
     if (decision == JANUS_DECISION_LEAVE) again = false;
     if (decision == JANUS_DECISION_GIVE_UP && !jrt_supervisor_is_ending(supervisor)) {
         jrt_history_add(supervisor, place, false);
+        if (failed) jrt_report_failure(supervisor, place, false, JANUS_CHILD_FAILED);
         give_up(place, JANUS_CHILD_FAILED);
         return;
     }
@@ -215,10 +216,14 @@ void jrt_place_after_end(struct jrt_actor_place *place)
         if (counted && paid) supervisor->result.restarts++;
     }
     jrt_history_add(supervisor, place, again && counted && paid);
-    bool ending = jrt_supervisor_is_ending(supervisor); /* then it is no news */
-    if (failed && !ending) jrt_report_failure(supervisor, place, again && counted && paid);
-    if (again && (!counted || !paid)) {
-        give_up(place, counted ? JANUS_BUDGET_EXHAUSTED : JANUS_TOO_OFTEN);
+    bool         ending = jrt_supervisor_is_ending(supervisor); /* then it is no news */
+    janus_status gives_up = JANUS_OK;
+    if (again && !counted) gives_up = JANUS_TOO_OFTEN;
+    if (again && !paid) gives_up = JANUS_BUDGET_EXHAUSTED;
+    if (failed && !ending)
+        jrt_report_failure(supervisor, place, again && counted && paid, gives_up);
+    if (gives_up != JANUS_OK) {
+        give_up(place, gives_up);
     } else if (again) {
         restart(place, delay);
     } else {

@@ -5,6 +5,7 @@
 #include "base/options.h"
 #include "cancel/cancel.h"
 #include "means/call.h"
+#include "means/terms.h"
 #include "nursery/nursery.h"
 #include "work/work.h"
 
@@ -38,6 +39,19 @@ static void clear(janus_supervisor *supervisor)
     jrt_supervisor_unlock(supervisor);
 }
 
+/* [supervisor-books]  All children have ended. So each unit of the supervisor's own pool was spent,
+ * or is left: no share is open, and the sums are right. */
+static void audit(struct jrt_nursery *n)
+{
+    struct jrt_account_fault fault;
+    struct jrt_account_books books;
+    struct jrt_terms        *terms = n->terms;
+    if (terms == NULL || terms->of != n || !terms->owns_account) return;
+    jrt_account_read(&terms->own, &books);
+    jrt_invariant("supervisor-books", janus_budget_is_zero(books.shares));
+    jrt_invariant("supervisor-books", jrt_account_check(&terms->own, &fault));
+}
+
 /* Ends it, after its children. Returns the status for the owner. */
 static janus_status end(janus_supervisor *supervisor, janus_supervisor_result *out)
 {
@@ -45,6 +59,7 @@ static janus_status end(janus_supervisor *supervisor, janus_supervisor_result *o
     await_over(supervisor);
     bool cancelled = jrt_nursery_cancelled_above(n);
     clear(supervisor);
+    audit(n);
     supervisor->result.struct_bytes = sizeof supervisor->result;
     /* A supervisor that gave up has cancelled its own scope; that is no cancel from outside. */
     janus_status given = supervisor->gives_up ? supervisor->result.status : JANUS_OK;

@@ -6,6 +6,13 @@
  *   once in a period. If it has taken it, it waits, exhausted, and the place's alarm gives it the
  *   next one when the period is over. A child that is exhausted more than max_exhaustions times
  *   within the supervisor's period has failed.
+ *
+ *   If there is a pool, an allowance comes out of it. The child gets the part that the pool has: a
+ *   pool without syscalls does not keep ops from a child. A child without an allowance draws small
+ *   portions from the pool. These do not count as exhaustions, because the pool bounds them.
+ *
+ *   A recharge that the pool cannot pay at all ends the child, EXHAUSTED: nobody else would give it
+ *   more, and it would wait for ever.
  */
 #include "actor/supervisor.h"
 
@@ -43,18 +50,19 @@ static bool count_short(struct jrt_actor_place *place, struct jrt_actor_rare *ra
     return ++rare->short_count <= options->max_exhaustions;
 }
 
-static bool has_pool(const struct jrt_actor_place *place)
+static bool has_pool(janus_supervisor *supervisor)
 {
-    const struct jrt_terms *terms = jrt_supervisor_nursery(place->supervisor)->terms;
+    const struct jrt_terms *terms = jrt_supervisor_nursery(supervisor)->terms;
     return terms != NULL && terms->account != NULL;
 }
 
-/* Whether the pool can pay that now. If not, nobody will: the child has failed. */
-static bool pool_has(const struct jrt_actor_place *place, const janus_budget *amount)
+/* The part of `amount` that the pool can pay now; without a pool all of it. */
+static janus_budget affordable(janus_supervisor *supervisor, const janus_budget *amount)
 {
     struct jrt_account_books books;
-    jrt_account_read(jrt_supervisor_nursery(place->supervisor)->terms->account, &books);
-    return janus_budget_lacks(books.left, *amount) == JANUS_COMPONENT_NONE;
+    if (!has_pool(supervisor)) return *amount;
+    jrt_account_read(jrt_supervisor_nursery(supervisor)->terms->account, &books);
+    return janus_budget_min(books.left, *amount);
 }
 
 /* What a child without an allowance draws from the pool at once. */
@@ -69,6 +77,14 @@ static janus_budget portion(const janus_exhausted *child)
     return portion;
 }
 
+/* Whether the grant pays for the child's next operation. If not, nobody will: it has failed. */
+static bool pays(const janus_exhausted *child, const janus_budget *grant)
+{
+    uint64_t left = janus_budget_get(&child->left, child->lacks);
+    return janus_units_add(left, janus_budget_get(grant, child->lacks)) >= child->needs &&
+           janus_budget_get(grant, child->lacks) > 0;
+}
+
 static janus_verdict use_allowance(struct jrt_actor_place *place, const janus_exhausted *child,
                                    janus_budget *grant)
 {
@@ -77,17 +93,20 @@ static janus_verdict use_allowance(struct jrt_actor_place *place, const janus_ex
     janus_verdict   verdict = JANUS_VERDICT_IGNORE;
     jrt_place_lock(place);
     struct jrt_actor_rare *rare = jrt_place_rare(place);
-    if (rare == NULL || !count_short(place, rare, now)) {
+    bool                   draws = allowance.period_ns == 0 && has_pool(place->supervisor);
+    if (rare == NULL || (!draws && !count_short(place, rare, now))) {
         verdict = JANUS_VERDICT_RESTART;
-    } else if (allowance.period_ns == 0 && has_pool(place)) {
-        *grant = portion(child); /* as AUTO does */
-        verdict = pool_has(place, grant) ? JANUS_VERDICT_RECHARGE : JANUS_VERDICT_RESTART;
+    } else if (draws) { /* as AUTO does */
+        janus_budget wanted = portion(child);
+        *grant = affordable(place->supervisor, &wanted);
+        verdict = pays(child, grant) ? JANUS_VERDICT_RECHARGE : JANUS_VERDICT_RESTART;
     } else if (allowance.period_ns == 0 || janus_budget_get(&allowance.amount, child->lacks) == 0) {
         verdict = JANUS_VERDICT_IGNORE;
     } else if (rare->refilled_at == 0 || now - rare->refilled_at >= allowance.period_ns) {
         rare->refilled_at = now;
-        *grant = allowance.amount;
-        verdict = JANUS_VERDICT_RECHARGE;
+        *grant = affordable(place->supervisor, &allowance.amount);
+        bool some = janus_budget_get(grant, child->lacks) > 0;
+        verdict = some ? JANUS_VERDICT_RECHARGE : JANUS_VERDICT_RESTART;
     } else {
         rare->refill_at = rare->refilled_at + allowance.period_ns;
         if (!jrt_place_arm(place)) verdict = JANUS_VERDICT_RESTART;
@@ -106,6 +125,7 @@ janus_verdict jrt_supervisor_on_exhausted(void *argument, const janus_exhausted 
     if (supervisor->options.on_exhausted != NULL) {
         verdict = supervisor->options.on_exhausted(supervisor->options.on_exhausted_argument, child,
                                                    grant);
+        if (verdict == JANUS_VERDICT_RECHARGE) *grant = affordable(supervisor, grant);
     }
     if (verdict == JANUS_VERDICT_IGNORE) verdict = use_allowance(place, child, grant);
     if (verdict == JANUS_VERDICT_RESTART) {
@@ -130,8 +150,8 @@ void jrt_place_refill(struct jrt_actor_place *place, uint64_t serial)
     }
     jrt_place_unlock(place);
     if (supervisor == NULL) return;
-    janus_status status =
-        jrt_nursery_give(jrt_supervisor_nursery(supervisor), task, &allowance.amount);
+    janus_budget grant = affordable(supervisor, &allowance.amount);
+    janus_status status = jrt_nursery_give(jrt_supervisor_nursery(supervisor), task, &grant);
     if (status == JANUS_BUDGET_EXHAUSTED) { /* the pool is empty: try again later */
         jrt_place_lock(place);
         if (place->serial == serial && place->rare != NULL) {

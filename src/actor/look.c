@@ -49,28 +49,66 @@ void jrt_actor_tell(const struct jrt_actor_place *place, const char *what)
     jrt_place_label(place, label, sizeof label);
     (void)jrt_name_copy(sort, sizeof sort, jrt_place_sort(place));
     (void)snprintf(name, sizeof name, "%s \"%s\", place %u of supervisor \"%s\"", sort, label,
-                   place->index, jrt_nursery_name(jrt_supervisor_nursery(place->supervisor)));
+                   jrt_place_index(place),
+                   jrt_nursery_name(jrt_supervisor_nursery(place->supervisor)));
     jrt_tell_line(place->supervisor->scheduler, name, what);
 }
 
-void jrt_report_failure(janus_supervisor *supervisor, const struct jrt_actor_place *place,
-                        bool restarts)
+/* How an incarnation ended: "failed (error -100, incarnation 1, 12 ops spent)". */
+static void write_end(const struct jrt_actor_place *place, char *out, size_t size)
 {
-    char     text[256];
+    const janus_end *end = &place->end;
+    uint64_t         spent = place->rare != NULL ? place->rare->last_spent.ops : 0;
+    char             why[48] = "";
+    if (end->kind == JANUS_END_KIND_FAILED) {
+        (void)snprintf(why, sizeof why, "error %lld, ", (long long)end->error);
+    } else if (end->kind == JANUS_END_KIND_EXHAUSTED) {
+        (void)snprintf(why, sizeof why, "no %s left, ", janus_component_name(end->lacks));
+    }
+    (void)snprintf(out, size, "%s (%sincarnation %u, %llu ops spent)",
+                   janus_end_kind_name(end->kind), why, end->incarnation,
+                   (unsigned long long)spent);
+}
+
+/* What the supervisor does now. */
+static void write_outcome(const janus_supervisor *supervisor, bool restarts, janus_status gives_up,
+                          char *out, size_t size)
+{
+    const janus_supervisor_options *options = &supervisor->options;
+    uint32_t max = options->max_restarts == JANUS_NO_RESTARTS ? 0 : options->max_restarts;
+    if (gives_up == JANUS_TOO_OFTEN) {
+        (void)snprintf(out, size,
+                       "the supervisor gives up, with JANUS_TOO_OFTEN: max_restarts is %u within "
+                       "%llu ms",
+                       max, (unsigned long long)(options->period_ns / JANUS_MS));
+    } else if (gives_up == JANUS_BUDGET_EXHAUSTED) {
+        (void)snprintf(out, size,
+                       "the supervisor gives up, with JANUS_BUDGET_EXHAUSTED: its pool has no %llu "
+                       "ops for a restart",
+                       (unsigned long long)options->price);
+    } else if (gives_up != JANUS_OK) {
+        (void)snprintf(out, size, "the supervisor gives up, as on_end decided");
+    } else {
+        (void)snprintf(out, size, "%s", restarts ? "it is started again" : "it stays ended");
+    }
+}
+
+void jrt_report_failure(janus_supervisor *supervisor, const struct jrt_actor_place *place,
+                        bool restarts, janus_status gives_up)
+{
+    char     text[384], end[96], outcome[128];
     uint64_t now = jrt_clock_now_ns();
     supervisor->untold++;
     /* The first failure has a line; then one for each REPORT_NS, with the number of the others. */
     if (supervisor->told && now - supervisor->told_at < REPORT_NS && restarts) return;
-    uint64_t spent = place->rare != NULL ? place->rare->last_spent.ops : 0;
     supervisor->told = true;
     supervisor->told_at = now;
-    (void)snprintf(
-        text, sizeof text,
-        "%s (error %lld, incarnation %u, %llu ops spent); %s; failures since the last "
-        "line: %llu; restarts in all: %llu",
-        janus_end_kind_name(place->end.kind), (long long)place->end.error, place->end.incarnation,
-        (unsigned long long)spent, restarts ? "it is started again" : "it stays ended",
-        (unsigned long long)supervisor->untold, (unsigned long long)supervisor->result.restarts);
+    write_end(place, end, sizeof end);
+    write_outcome(supervisor, restarts, gives_up, outcome, sizeof outcome);
+    (void)snprintf(text, sizeof text,
+                   "%s; %s; failures since the last line: %llu; restarts in all: %llu", end,
+                   outcome, (unsigned long long)supervisor->untold,
+                   (unsigned long long)supervisor->result.restarts);
     supervisor->untold = 0;
     jrt_actor_tell(place, text);
 }
@@ -122,10 +160,11 @@ janus_status janus_actor_inspect(janus_actor actor, janus_actor_info *out)
     info.incarnation = place->incarnation;
     info.task = place->task != NULL ? jrt_task_id(place->task) : 0;
     info.behaviour = jrt_place_sort(place);
-    info.messages = place->count + (place->rare != NULL ? place->rare->aside_count : 0);
+    info.messages = jrt_mail_count(place) + (place->rare != NULL ? place->rare->aside_count : 0);
     info.max_messages = max != 0 ? max : JRT_ACTOR_MESSAGES;
     info.sent = place->sent;
-    info.handled = place->handled;
+    /* Not the actor's own count: it takes messages meanwhile, [mail-window]. */
+    info.handled = info.sent - info.messages - place->returned - place->dead;
     info.returned = place->returned;
     info.dead = place->dead;
     info.notices = place->notice_count;
@@ -147,6 +186,7 @@ static janus_status suspend(janus_actor actor, bool suspends)
     bool can = place->state == JANUS_ACTOR_STATE_RUNNING && jrt_place_behaviour(place) != NULL &&
                place->suspended != suspends;
     if (can) place->suspended = suspends;
+    jrt_mail_urge(place);
     if (can && !suspends) task = jrt_place_rouse(place);
     jrt_place_unlock_and_queue(place, task);
     return can ? JANUS_OK : JANUS_STATE;
@@ -178,6 +218,7 @@ janus_status janus_actor_continue(uint64_t tag)
         status = JANUS_STATE;
     } else {
         rare->continues = true;
+        jrt_mail_urge(self);
         rare->continue_tag = tag;
     }
     jrt_place_unlock(self);

@@ -1,23 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Mailboxes.
+ * Mailboxes: sending, and waiting for room.
  *
- * Messages lie in a ring that is made with the first message and freed when the actor rests. It
- * grows up to the actor's limit, which also counts messages put aside. A sender that finds no room
- * waits in a queue. The thread that makes room lets the oldest sender go on, and the others stay
- * behind it: a cast that finds senders waiting waits, too. So the order of one sender's messages
- * holds.
- *
- * [mail-lone]  Most letters to an actor at rest come alone, and are short. So a place has room for
- *   one of them in itself, and needs a ring only for the second.
- *
- * [mail-count]  Each message is in exactly one of five counts: sent = handled + returned + dead +
- *   lying in the mailbox + in hand. `handled` counts a message when its handler is called.
+ * Messages lie in a ring (ring.c) that is made with the first message and freed when the actor
+ * rests. It grows up to the actor's limit, which also counts messages put aside. A sender that
+ * finds no room waits in a queue. The thread that makes room lets the oldest sender go on, and the
+ * others stay behind it: a cast that finds senders waiting waits, too. So the order of one sender's
+ * messages holds.
  *
  * [mail-room]  A sender that was served has a place reserved: `served` senders that have not gone
  *   on yet count as messages. A served sender that is cancelled passes its place on.
  */
-#include "actor/place.h"
+#include "actor/question.h"
+#include "actor/ring.h"
 
 #include "base/options.h"
 #include "base/outside.h"
@@ -35,104 +30,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RING_FIRST = 4,   /* messages */
-    RING_KEPT = 2048, /* bytes with which a new ring begins at most */
-};
-
-/* The ring. */
-
-/* Makes room for one more in the ring. */
-static bool grow(struct jrt_actor_place *place)
-{
-    size_t   each = jrt_letter_bytes(place);
-    bool     lone = place->ring == NULL || place->ring == place->lone;
-    uint32_t room = lone ? place->last_room : place->room * 2;
-    if (place->ring == NULL && each <= sizeof place->lone) {
-        jrt_debug_invariant("mail-lone", place->count == 0);
-        place->ring = place->lone; /* [mail-lone] */
-        place->room = 1;
-        return true;
-    }
-    if (room < RING_FIRST) room = RING_FIRST;
-    while (lone && room > RING_FIRST && room * each > RING_KEPT) room /= 2;
-    char *ring = jrt_malloc(room * each);
-    if (ring == NULL) return false;
-    for (uint32_t i = 0; i < place->count; i++) {
-        memcpy(ring + i * each, jrt_mail_slot(place, place->head + i), each);
-    }
-    if (place->ring != place->lone) free(place->ring);
-    place->ring = ring;
-    place->room = place->last_room = room;
-    place->head = 0;
-    return true;
-}
-
-/* Under the lock. False: no memory. */
-static inline __attribute__((always_inline)) bool put(struct jrt_actor_place       *place,
-                                                      const struct jrt_letter_head *head,
-                                                      const void                   *message)
-{
-    if (jrt_unlikely(place->ring == NULL || place->count == place->room) && !grow(place))
-        return false;
-    char  *at = jrt_mail_slot(place, place->head + place->count);
-    size_t bytes = jrt_place_behaviour(place)->message_bytes;
-    memcpy(at, head, sizeof *head);
-    jrt_letter_copy(at + sizeof *head, message, bytes);
-    place->count++;
-    place->sent++;
-    return true;
-}
-
-void jrt_mail_rest(struct jrt_actor_place *place)
-{
-    if (place->ring == NULL || place->ring == place->lone || place->count != 0) return;
-    free(place->ring);
-    place->ring = NULL;
-    place->head = place->room = 0;
-}
-
-static uint32_t limit_of(const struct jrt_actor_place *place)
-{
-    uint32_t limit = place->spec->options.max_messages;
-    return limit != 0 ? limit : JRT_ACTOR_MESSAGES;
-}
-
-/* Places that are taken: messages, those put aside, and those reserved for served senders. */
-static uint32_t taken(const struct jrt_actor_place *place)
-{
-    uint32_t aside = place->rare != NULL ? place->rare->aside_count : 0;
-    return place->count + aside + place->reserved;
-}
-
-janus_status jrt_mail_take_up(struct jrt_actor_place *place)
-{
-    size_t       each = jrt_letter_bytes(place);
-    janus_status status = JANUS_OK;
-    jrt_place_lock(place);
-    struct jrt_actor_rare *rare = place->rare;
-    while (rare != NULL && rare->aside_count > 0) { /* the newest first, each to the front */
-        if ((place->ring == NULL || place->count == place->room) && !grow(place)) {
-            status = JANUS_NO_MEMORY;
-            break;
-        }
-        place->head--;
-        place->count++;
-        memcpy(jrt_mail_slot(place, place->head), rare->aside + --rare->aside_count * each, each);
-    }
-    jrt_place_unlock(place);
-    return status;
-}
+enum { LINGER_LEAST = 8, LINGER_ROUNDS = 64 };
 
 /* Waking. */
 
-struct jrt_task *jrt_place_rouse(struct jrt_actor_place *place)
+/* Ends the rest of an actor for a message. Under the lock, as jrt_place_rouse. */
+static struct jrt_task *rouse(struct jrt_actor_place *place)
 {
-    if (jrt_likely(!place->resting)) return NULL;
     struct jrt_task *task = place->task;
     place->resting = false;
     if (place->rare != NULL) jrt_place_idle(place, false);
     return jrt_task_claim(task) ? task : NULL; /* false: a cancel was first */
+}
+
+struct jrt_task *jrt_place_rouse(struct jrt_actor_place *place)
+{
+    jrt_mail_urge(place);
+    return place->resting ? rouse(place) : NULL;
 }
 
 void jrt_place_queue(struct jrt_task *task)
@@ -171,6 +85,7 @@ void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
     if (jrt_place_behaviour(place) == NULL) return;
     for (;;) {
         jrt_place_lock(place);
+        jrt_mail_close_window(place);
         bool found = jrt_mail_take(place, &head, NULL);
         if (!found && place->rare != NULL && place->rare->aside_count > 0) {
             const char *at =
@@ -196,22 +111,18 @@ void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
 
 /* Senders that wait. */
 
-static bool has_senders(const struct jrt_actor_place *place)
-{
-    return place->rare != NULL && place->rare->senders != NULL;
-}
-
 void jrt_senders_serve(struct jrt_actor_place *place, bool all)
 {
     struct jrt_actor_rare *rare = place->rare;
     struct jrt_sender     *sender = NULL;
     while (rare != NULL && (sender = rare->senders) != NULL &&
-           (all || taken(place) < limit_of(place))) {
+           (all || jrt_mail_taken(place) < jrt_mail_limit(place))) {
         rare->senders = sender->next;
         if (rare->senders == NULL) rare->senders_end = &rare->senders;
         sender->served = true;
         if (!all) place->reserved++;
         sender->reserved = !all;
+        jrt_mail_bar(place);
         jrt_circle_over(&sender->circle);
         /* Under the lock: the sender goes on only after it has taken the lock. */
         (void)jrt_task_wake(sender->task, JANUS_OK);
@@ -222,7 +133,8 @@ void jrt_senders_serve(struct jrt_actor_place *place, bool all)
 /* The mailbox is empty: senders go on while there is room. Under the lock. */
 static void serve_all_with_room(struct jrt_actor_place *place)
 {
-    while (has_senders(place) && taken(place) < limit_of(place)) jrt_senders_serve(place, false);
+    while (jrt_mail_has_senders(place) && jrt_mail_taken(place) < jrt_mail_limit(place))
+        jrt_senders_serve(place, false);
 }
 
 struct room_wait {
@@ -231,6 +143,32 @@ struct room_wait {
     uint64_t                serial;
     struct jrt_sender       sender;
 };
+
+static void take_out(struct jrt_actor_place *place, struct jrt_sender *sender)
+{
+    struct jrt_sender **link = &place->rare->senders;
+    while (*link != sender) link = &(*link)->next;
+    *link = sender->next;
+    if (place->rare->senders_end == &sender->next) place->rare->senders_end = link;
+}
+
+static void reserve(struct room_wait *wait)
+{
+    wait->place->reserved++;
+    wait->sender.reserved = true;
+    jrt_mail_bar(wait->place);
+}
+
+/* A sender has queued up: tells the actor, and looks once more, [mail-window]. */
+static bool room_was_made(struct jrt_actor_place *place)
+{
+    jrt_mail_urge(place);
+    /* relaxed: only to save the fence. If the window is empty, `at` stays: nobody opens one under
+     * the lock. */
+    if (place->head != jrt_load_relaxed(&place->at))
+        jrt_fence_heavy_seq_cst(); /* seq_cst: [mail-window]. */
+    return jrt_mail_taken(place) < jrt_mail_limit(place);
+}
 
 static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
 {
@@ -241,26 +179,23 @@ static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
     bool here = place->serial == wait->serial && place->open;
     if (!here || jrt_place_rare(place) == NULL) {
         status = here ? JANUS_NO_MEMORY : JANUS_CLOSED;
-    } else if (!has_senders(place) && taken(place) < limit_of(place)) {
-        place->reserved++;
-        wait->sender.reserved = true;
+    } else if (!jrt_mail_has_senders(place) && jrt_mail_taken(place) < jrt_mail_limit(place)) {
+        reserve(wait);
         status = JANUS_OK;
     } else {
         wait->sender.task = task;
         wait->sender.next = NULL;
         *place->rare->senders_end = &wait->sender;
         place->rare->senders_end = &wait->sender.next;
+        jrt_mail_bar(place);
+        if (room_was_made(place) && place->rare->senders == &wait->sender) {
+            take_out(place, &wait->sender);
+            reserve(wait);
+            status = JANUS_OK;
+        }
     }
     jrt_place_unlock(place);
     return status;
-}
-
-static void take_out(struct jrt_actor_place *place, struct jrt_sender *sender)
-{
-    struct jrt_sender **link = &place->rare->senders;
-    while (*link != sender) link = &(*link)->next;
-    *link = sender->next;
-    if (place->rare->senders_end == &sender->next) place->rare->senders_end = link;
 }
 
 static janus_status come_out(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended)
@@ -298,7 +233,8 @@ static janus_status wait_for_room(struct jrt_actor_place *place, uint64_t serial
     /* A call that waits for room has said so already, and goes on to wait for its answer. */
     const struct jrt_actor_place *self = jrt_place_of(task);
     /* relaxed: its own. */
-    bool calls = self != NULL && jrt_load_relaxed(&self->waits) >> 32 == place->index + UINT64_C(1);
+    bool calls = self != NULL &&
+                 jrt_load_relaxed(&self->waits) >> 32 == jrt_place_index(place) + UINT64_C(1);
     if (!calls && !jrt_circle_enter(place)) return JANUS_DEADLOCK;
     if (!calls) wait.sender.circle = jrt_circle_now();
     janus_status status = jrt_wait(worker, &wait.waiting);
@@ -308,25 +244,6 @@ static janus_status wait_for_room(struct jrt_actor_place *place, uint64_t serial
 }
 
 /* Casting. */
-
-/* Takes the oldest cast out for DROP_OLDEST. False: no cast is queued. Under the lock. */
-static bool drop_oldest(struct jrt_actor_place *place, struct jrt_letter_head *out)
-{
-    size_t each = jrt_letter_bytes(place);
-    for (uint32_t i = 0; i < place->count; i++) {
-        memcpy(out, jrt_mail_slot(place, place->head + i), sizeof *out);
-        if (out->is_call) continue;
-        for (; i > 0; i--)
-            memcpy(jrt_mail_slot(place, place->head + i), jrt_mail_slot(place, place->head + i - 1),
-                   each);
-        place->head++;
-        place->count--;
-        place->dead++;
-        if (out->block != NULL && place->rare != NULL) place->rare->block_bytes -= out->key;
-        return true;
-    }
-    return false;
-}
 
 /* Whether the mailbox takes the letter now. Under the lock. OK, FULL, WOULD_WAIT (it is full). */
 static janus_status room_for(struct jrt_actor_place *place, const struct jrt_letter_head *head)
@@ -338,7 +255,8 @@ static janus_status room_for(struct jrt_actor_place *place, const struct jrt_let
         if (most == 0) most = JRT_ACTOR_BLOCKS;
         if (head->key > most || rare->block_bytes > most - head->key) return JANUS_FULL;
     }
-    if (has_senders(place) || taken(place) >= limit_of(place)) return JANUS_WOULD_WAIT;
+    if (jrt_mail_has_senders(place) || jrt_mail_taken(place) >= jrt_mail_limit(place))
+        return JANUS_WOULD_WAIT;
     return JANUS_OK;
 }
 
@@ -346,11 +264,11 @@ static janus_status room_for(struct jrt_actor_place *place, const struct jrt_let
 static janus_status deliver(struct jrt_actor_place *place, const struct jrt_letter_head *head,
                             const void *message)
 {
-    janus_status     status = put(place, head, message) ? JANUS_OK : JANUS_NO_MEMORY;
+    janus_status     status = jrt_ring_put(place, head, message) ? JANUS_OK : JANUS_NO_MEMORY;
     struct jrt_task *task = NULL;
     if (jrt_likely(status == JANUS_OK)) {
         if (!head->is_call && head->block != NULL) place->rare->block_bytes += head->key;
-        task = jrt_place_rouse(place);
+        if (place->resting) task = rouse(place);
     }
     jrt_place_unlock_and_queue(place, task);
     return status;
@@ -364,6 +282,27 @@ static bool can_wait(const struct jrt_actor_place *place)
            worker->scheduler == jrt_supervisor_scheduler(place->supervisor);
 }
 
+/*
+ * Watches for about a microsecond until half of the mailbox is free. True: room was made. A sender
+ * that queues up is woken for each room. If its worker has nothing else to do, it would cross over
+ * to the worker of the actor and back for each message.
+ */
+static bool linger(const struct jrt_actor_place *place, uint32_t wanted)
+{
+    const struct jrt_worker *worker = jrt_worker_self();
+    uint32_t                 at = jrt_load_relaxed(&place->at); /* relaxed, both: a hint. */
+    uint32_t                 gone = 0;
+    if (worker->alone || wanted < LINGER_LEAST || worker->scheduler->world != NULL ||
+        jrt_work_for(worker))
+        return false;
+    for (int i = 0; i < LINGER_ROUNDS && gone < wanted; i++) {
+        jrt_cpu_relax();
+        gone = jrt_load_relaxed(&place->at) - at;             /* relaxed: as above. */
+        if (gone == 0 && i > LINGER_ROUNDS / 8) return false; /* the actor does not run */
+    }
+    return gone > 0;
+}
+
 /* The mailbox is full. Releases the lock. */
 static janus_status send_when_full(struct jrt_actor_place       *place,
                                    const struct jrt_letter_head *head, const void *message,
@@ -373,17 +312,25 @@ static janus_status send_when_full(struct jrt_actor_place       *place,
     uint64_t               serial = place->serial;
     bool                   reserved = false;
     janus_overflow         overflow = place->spec->options.overflow;
-    if (overflow == JANUS_OVERFLOW_DROP_OLDEST && drop_oldest(place, &dropped)) {
+    if (overflow == JANUS_OVERFLOW_DROP_OLDEST && jrt_ring_drop_oldest(place, &dropped)) {
         janus_supervisor *supervisor = jrt_supervisor_visit(place);
         janus_status      status = deliver(place, head, message);
         bury(place, &dropped, JANUS_OK);
         jrt_supervisor_dropped(supervisor, place, serial);
         return status;
     }
-    bool waits = overflow == JANUS_OVERFLOW_BLOCK && !tries && can_wait(place);
+    bool     waits = overflow == JANUS_OVERFLOW_BLOCK && !tries && can_wait(place);
+    bool     behind = jrt_mail_has_senders(place); /* others come first */
+    uint32_t half = jrt_mail_limit(place) / 2;
     jrt_place_unlock(place);
     if (tries) return JANUS_WOULD_WAIT;
     if (!waits) return JANUS_FULL;
+    if (!behind && linger(place, half)) {
+        jrt_place_lock(place);
+        bool here = place->serial == serial && place->open;
+        if (here && room_for(place, head) == JANUS_OK) return deliver(place, head, message);
+        jrt_place_unlock(place);
+    }
     janus_status status = wait_for_room(place, serial, deadline_ns, &reserved);
     if (status != JANUS_OK) return status;
     jrt_place_lock(place);
@@ -395,6 +342,13 @@ static janus_status send_when_full(struct jrt_actor_place       *place,
         return JANUS_CLOSED;
     }
     return deliver(place, head, message);
+}
+
+/* How many bytes the actor answers with. The question is not sent yet. */
+static void set_answer(struct jrt_question *question, const janus_behaviour *behaviour)
+{
+    if (question->answer_bytes == JRT_ANSWER_ANY)
+        question->reply_bytes = question->answer_bytes = behaviour->reply_bytes;
 }
 
 janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_letter_head *head,
@@ -410,7 +364,10 @@ janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_l
         status = JANUS_INVALID;
     if (status == JANUS_OK && jrt_unlikely(head->is_call && behaviour->reply_bytes == 0))
         status = JANUS_STATE;
-    if (jrt_likely(status == JANUS_OK)) status = room_for(place, head);
+    if (jrt_likely(status == JANUS_OK)) {
+        if (head->is_call) set_answer(head->question, behaviour);
+        status = room_for(place, head);
+    }
     if (jrt_likely(status == JANUS_OK)) return deliver(place, head, message);
     if (status == JANUS_WOULD_WAIT) return send_when_full(place, head, message, deadline_ns, tries);
     jrt_place_unlock(place);
@@ -442,43 +399,84 @@ static janus_status settle(janus_status status)
 janus_status jrt_mail_pay(void) { return pay(); }
 janus_status jrt_mail_settle(janus_status status) { return settle(status); }
 
-/*
- * The plainest cast: a handle with all rights, to a busy actor with room and nothing rare. False:
- * nothing happened.
- */
-static inline bool cast_fast(janus_actor actor, const void *message)
+/* A cast that needs a closer look. */
+static __attribute__((noinline)) janus_status cast_slowly(janus_actor actor, const void *message)
 {
-    const struct jrt_letter_head head = {.block = NULL};
-    uint64_t                     first = actor.opaque[0];
-    struct jrt_worker           *worker = jrt_worker_self();
-    if (jrt_unlikely(worker == NULL || !jrt_worker_stack_is_fine(worker))) return false;
-    if (jrt_unlikely((uint32_t)first != JANUS_ACTOR_MAY_ALL)) return false;
-    struct jrt_actor_place *place = jrt_place_at((uint32_t)(first >> 32) - 1);
-    if (jrt_unlikely(place == NULL || !jrt_chan_pay_fast(worker->current))) return false;
-    jrt_place_lock(place);
-    /* relaxed: under the lock. */
-    bool mine = jrt_load_relaxed(&place->keys[0]) == actor.opaque[1] && actor.opaque[1] != 0;
-    if (jrt_likely(mine && place->open && place->rare == NULL && place->ring != NULL &&
-                   place->count < place->room && place->count + place->reserved < limit_of(place) &&
-                   jrt_place_behaviour(place) != NULL && message != NULL)) {
-        struct jrt_task *task = NULL;
-        (void)put(place, &head, message);
-        if (jrt_unlikely(place->resting)) task = jrt_place_rouse(place);
-        jrt_place_unlock_and_queue(place, task);
-        return true;
-    }
-    jrt_place_unlock(place);
-    jrt_chan_pay_back(worker->current);
-    return false;
-}
-
-janus_status janus_cast(janus_actor actor, const void *message)
-{
-    if (jrt_likely(cast_fast(actor, message))) return JANUS_OK;
     const struct jrt_letter_head head = {.block = NULL};
     janus_status                 status = pay();
     if (jrt_unlikely(status != JANUS_OK)) return status;
     return settle(jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, false));
+}
+
+/* The message is written, and its actor rests. Releases the lock. */
+static __attribute__((noinline)) janus_status cast_to_resting(struct jrt_actor_place *place,
+                                                              _Atomic(uint32_t)      *held)
+{
+    struct jrt_task *task = rouse(place);
+    jrt_chan_let_go(held);
+    if (task != NULL) jrt_place_queue(task);
+    return JANUS_OK;
+}
+
+/*
+ * The plainest cast: a handle with all rights, to an actor whose ring has room. It calls nothing
+ * but as its last step, so it needs no frame.
+ */
+janus_status janus_cast(janus_actor actor, const void *message)
+{
+    const struct jrt_letter_head head = {.block = NULL};
+    uint64_t                     first = actor.opaque[0], key = actor.opaque[1];
+    uint32_t                     index = (uint32_t)(first >> 32) - 1;
+    struct jrt_worker           *worker = jrt_worker_self();
+    if (jrt_unlikely(worker == NULL || !jrt_worker_stack_is_fine(worker)))
+        return cast_slowly(actor, message);
+    if (jrt_unlikely((uint32_t)first != JANUS_ACTOR_MAY_ALL || key == 0 || message == NULL))
+        return cast_slowly(actor, message);
+    /* acquire, then relaxed: as in jrt_place_at. */
+    if (jrt_unlikely(index >= jrt_load_acquire(&jrt_actor_table.places) ||
+                     !jrt_chan_pay_fast(worker->current)))
+        return cast_slowly(actor, message);
+    struct jrt_actor_place *place = jrt_load_relaxed(&jrt_actor_table.base) + index; /* relaxed */
+    _Atomic(uint32_t)      *held = jrt_chan_lock_fast(&place->lock, worker);
+    if (jrt_likely(held != NULL)) {
+        /* relaxed: under the lock. It is 0 while the place is hidden. */
+        if (jrt_likely(jrt_load_relaxed(&place->keys[0]) == key &&
+                       place->until != (uint32_t)place->sent)) {
+            jrt_ring_write(place, &head, message);
+            if (jrt_unlikely(place->resting)) return cast_to_resting(place, held);
+            jrt_chan_let_go(held);
+            return JANUS_OK;
+        }
+        jrt_chan_let_go(held);
+    }
+    jrt_chan_pay_back(worker->current);
+    return cast_slowly(actor, message);
+}
+
+bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message)
+{
+    uint64_t                first = actor.opaque[0], key = actor.opaque[1];
+    struct jrt_worker      *worker = jrt_worker_self();
+    struct jrt_actor_place *place = jrt_place_at((uint32_t)(first >> 32) - 1);
+    bool plain = (uint32_t)first == JANUS_ACTOR_MAY_ALL && key != 0 && message != NULL;
+    if (jrt_unlikely(worker == NULL || !plain || place == NULL)) return false;
+    _Atomic(uint32_t) *held = jrt_chan_lock_fast(&place->lock, worker);
+    if (jrt_unlikely(held == NULL)) return false;
+    /* relaxed: under the lock. */
+    if (jrt_unlikely(jrt_load_relaxed(&place->keys[0]) != key ||
+                     place->until == (uint32_t)place->sent ||
+                     jrt_place_behaviour(place)->reply_bytes == 0)) {
+        jrt_chan_let_go(held);
+        return false;
+    }
+    set_answer(head->question, jrt_place_behaviour(place));
+    jrt_ring_write(place, head, message);
+    if (jrt_likely(place->resting)) {
+        (void)cast_to_resting(place, held);
+    } else {
+        jrt_chan_let_go(held);
+    }
+    return true;
 }
 
 janus_status janus_try_cast(janus_actor actor, const void *message)

@@ -5,8 +5,11 @@
 #include "cancel/cancel.h"
 #include "means/call.h"
 #include "means/terms.h"
+#include "means/trouble.h"
 #include "nursery/nursery.h"
 #include "work/work.h"
+
+#include <stdio.h>
 
 /* Waiting at a place. */
 
@@ -41,6 +44,28 @@ janus_status jrt_waiter_wait(struct jrt_actor_place *place, struct jrt_actor_wai
     return waiter->status;
 }
 
+/* Whether the terms take something away. A policy of exhaustion alone takes nothing: janus_serve
+ * has one for its connections, and these may add actors. */
+static bool is_narrower(const struct jrt_terms *terms)
+{
+    return terms->owns_account || terms->bound != 0 || terms->max_tasks != 0 ||
+           terms->max_handles != 0 || terms->max_threads != 0 || terms->scope ||
+           !jrt_backend_on_workers(terms->backend);
+}
+
+/* Explains what makes the caller's terms narrower. Returns CAP_WIDENS. */
+static janus_status tell_narrower(const struct jrt_nursery *n, const struct jrt_terms *terms)
+{
+    char clause[240], whose[48] = "this task";
+    if (terms->of != NULL)
+        (void)snprintf(whose, sizeof whose, "nursery \"%.31s\"", jrt_nursery_name(terms->of));
+    (void)snprintf(clause, sizeof clause,
+                   "%s has a budget, a capability or a limit, and children of supervisor \"%.31s\" "
+                   "are outside of it. Open a supervisor inside, or add from outside",
+                   whose, jrt_nursery_name(n));
+    return jrt_trouble_said(JANUS_CAP_WIDENS, clause);
+}
+
 /* Whether the current task is the owner, or below it, on no narrower terms. */
 janus_status jrt_supervisor_may_manage(const janus_supervisor *supervisor)
 {
@@ -51,8 +76,8 @@ janus_status jrt_supervisor_may_manage(const janus_supervisor *supervisor)
     while (at != NULL && at != supervisor->owner) at = at->nursery->owner;
     if (at == NULL) return JANUS_STATE;
     const struct jrt_terms *here = jrt_terms_here(task);
-    while (here != NULL && here != n->terms) {
-        if (here->of != NULL && here->of != n) return JANUS_CAP_WIDENS;
+    while (here != NULL && here != n->terms && here != n->scheduler->terms) {
+        if (here->of != n && is_narrower(here)) return tell_narrower(n, here);
         here = here->outer;
     }
     return JANUS_OK;

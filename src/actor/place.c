@@ -9,10 +9,13 @@
  *
  * [actor-key]  The second word of a handle is a keyed function (SipHash-2-4) of the place's serial
  *   number and the rights that the handle claims. So a holder cannot compute the key of other
- *   rights, or of another actor. A place keeps the keys of the two common sets of rights; the
- *   others are computed at each call. A serial number never comes again, so a handle is stale when
- *   its place is given out again. Calls compare without the lock to refuse early, and under the
- *   lock to be certain.
+ *   rights, or of another actor. A place keeps the keys of the two common sets of rights, that of
+ *   janus_actor_find once it was needed. The others are computed at each call. A serial number
+ *   never comes again, so a handle is stale when its place is given out again. Calls compare
+ *   without the lock to refuse early, and under the lock to be certain.
+ *
+ * [place-price]  The ledger of the task that added the child pays for the place, its state and its
+ *   specification. The rare part is often made by others, so the ledger's terms bear it.
  *
  * [actor-past]  A place that is free keeps its last serial number, instead of the second key, and
  *   how its last incarnation ended. So the end can be learned until the place is used again.
@@ -21,6 +24,9 @@
 
 #include "base/siphash.h"
 #include "means/call.h"
+#include "means/ledger.h"
+#include "means/terms.h"
+#include "means/trouble.h"
 #include "plat/memory.h"
 
 #include <stdlib.h>
@@ -76,32 +82,56 @@ static janus_status take(struct jrt_actor_place **out)
         places = jrt_load_relaxed(&jrt_actor_table.places); /* relaxed: as above. */
         if (table.used == places) return JANUS_FULL;
         *out = jrt_load_relaxed(&jrt_actor_table.base) + table.used; /* relaxed: as above. */
-        (*out)->index = table.used++;
+        (*out)->resident.site.line = (int)table.used++;
     }
     (*out)->serial = ++table.serial;
     return JANUS_OK;
 }
 
-janus_status jrt_place_take(struct jrt_actor_place **out)
+static void put_back(struct jrt_actor_place *place)
+{
+    jrt_lock(&table.lock);
+    place->next = table.free;
+    table.free = place;
+    jrt_unlock(&table.lock);
+}
+
+/* Counts a place for the pools of the task that pays, [common-share]. FULL: it is put back. */
+static janus_status count(struct jrt_actor_place *place, const struct jrt_ledger *ledger)
+{
+    struct jrt_terms *full;
+    /* relaxed: the table exists, and its size stays. */
+    uint32_t places = jrt_load_relaxed(&jrt_actor_table.places);
+    if (ledger == NULL || jrt_common_take(ledger->terms, JRT_COMMON_PLACES, places, &full))
+        return JANUS_OK;
+    put_back(place);
+    return jrt_trouble_full(JANUS_FULL, JRT_TABLE_PLACES, full, places / 4, places / 4);
+}
+
+janus_status jrt_place_take(struct jrt_ledger *ledger, struct jrt_actor_place **out)
 {
     /* Here, not where memory is needed: what earlier executions left has no influence. */
+    jrt_debug_invariant("place-price", ledger != NULL);
     if (jrt_fails(JRT_FAULT_MEMORY)) return JANUS_NO_MEMORY;
     jrt_lock(&table.lock);
     janus_status status = take(out);
     jrt_unlock(&table.lock);
-    if (status != JANUS_OK) return status;
+    if (status == JANUS_OK) status = count(*out, ledger);
+    if (status != JANUS_OK) {
+        *out = NULL;
+        return status;
+    }
     struct jrt_actor_place *place = *out;
     uint64_t                serial = place->serial;
-    uint32_t                index = place->index;
     /* A late holder of a stale handle may hold the lock for a moment. */
     jrt_place_lock(place);
-    size_t kept = offsetof(struct jrt_actor_place, state);
+    size_t kept = offsetof(struct jrt_actor_place, sent);
     bool   as_owner = place->as_owner; /* how the lock is held now */
     memset((char *)place + kept, 0, sizeof *place - kept);
     place->as_owner = as_owner;
-    place->resident = (struct jrt_resident){.rules = NULL};
+    place->resident.rules = NULL;
     place->serial = serial;
-    place->index = index;
+    place->ledger = ledger;
     jrt_place_unlock(place);
     return JANUS_OK;
 }
@@ -116,9 +146,8 @@ void jrt_place_publish(struct jrt_actor_place *place)
     jrt_place_unlock(place);
     /* relaxed: nobody knows the place. */
     jrt_debug_invariant("actor-key", place->serial != 0 && jrt_load_relaxed(&place->keys[0]) == 0);
-    /* relaxed, both: [actor-key]; the lock orders the rest. */
-    jrt_store_relaxed(&place->keys[1], key_of(place->serial, FIND_RIGHTS));
-    jrt_store_relaxed(&place->keys[0], key_of(place->serial, JANUS_ACTOR_MAY_ALL)); /* relaxed */
+    /* relaxed: [actor-key]; the lock orders the rest. */
+    jrt_store_relaxed(&place->keys[0], key_of(place->serial, JANUS_ACTOR_MAY_ALL));
 }
 
 void jrt_place_hide(struct jrt_actor_place *place)
@@ -140,38 +169,45 @@ void jrt_place_give(struct jrt_actor_place *place)
     place->serial = 0;
     struct jrt_actor_rare *rare = place->rare;
     place->rare = NULL;
-    jrt_debug_invariant("actor-place",
-                        place->notices == NULL && place->count == 0 && place->task == NULL);
+    jrt_debug_invariant("actor-place", place->notices == NULL && jrt_mail_count(place) == 0 &&
+                                           place->task == NULL);
     jrt_place_unlock(place);
     if (rare != NULL) {
         free(rare->asks.list);
         free(rare->kept.list);
         free(rare->aside);
         free(rare);
+        jrt_ledger_unbear(place->ledger, sizeof *rare);
     }
-    jrt_lock(&table.lock);
-    place->next = table.free;
-    table.free = place;
-    jrt_unlock(&table.lock);
+    if (place->ledger != NULL) jrt_common_give(place->ledger->terms, JRT_COMMON_PLACES);
+    put_back(place);
 }
 
 /* Handles: index << 32 | rights, key. */
 
 janus_actor jrt_place_handle(const struct jrt_actor_place *place, unsigned rights)
 {
-    uint64_t key = key_of(place->serial, rights);
-    return (janus_actor){{(uint64_t)(place->index + 1) << 32 | rights, key}};
+    /* relaxed: [actor-key]. */
+    uint64_t all = jrt_load_relaxed(&place->keys[0]);
+    bool     known = rights == JANUS_ACTOR_MAY_ALL && all != 0;
+    uint64_t key = known ? all : key_of(place->serial, rights);
+    return (janus_actor){{(uint64_t)(jrt_place_index(place) + 1) << 32 | rights, key}};
 }
 
 /* Whether the key belongs to what the place is now. */
-static bool fits(const struct jrt_actor_place *place, unsigned rights, uint64_t key)
+static bool fits(struct jrt_actor_place *place, unsigned rights, uint64_t key)
 {
     /* relaxed, both: [actor-key]. */
     uint64_t all = jrt_load_relaxed(&place->keys[0]);
     if (all == 0 || key == 0) return false;
     if (jrt_likely(rights == JANUS_ACTOR_MAY_ALL)) return key == all;
-    if (rights == FIND_RIGHTS) return key == jrt_load_relaxed(&place->keys[1]); /* relaxed */
-    return key == key_of(place->serial, rights);
+    if (rights != FIND_RIGHTS) return key == key_of(place->serial, rights);
+    uint64_t found = jrt_load_relaxed(&place->keys[1]); /* relaxed: under the lock. */
+    if (found == 0) {
+        found = key_of(place->serial, rights);
+        jrt_store_relaxed(&place->keys[1], found); /* relaxed: as above. */
+    }
+    return key == found;
 }
 
 struct jrt_actor_place *jrt_place_find(janus_actor actor, unsigned rights, janus_status *out_status)
@@ -226,8 +262,15 @@ janus_status janus_actor_attenuate(janus_actor actor, unsigned rights, janus_act
 struct jrt_actor_rare *jrt_place_rare(struct jrt_actor_place *place)
 {
     if (place->rare != NULL) return place->rare;
+    janus_scheduler *scheduler = jrt_supervisor_scheduler(place->supervisor);
+    if (!jrt_ledger_bear(place->ledger, sizeof(struct jrt_actor_rare), scheduler->unowned_max))
+        return NULL;
     struct jrt_actor_rare *rare = jrt_calloc(1, sizeof *rare);
-    if (rare != NULL) rare->senders_end = &rare->senders;
+    if (rare != NULL) {
+        rare->senders_end = &rare->senders;
+    } else {
+        jrt_ledger_unbear(place->ledger, sizeof *rare);
+    }
     place->rare = rare;
     return rare;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places: where actors sit. The essay on places is in place.c, on letters in mail.c, on answers in
- * question.c, on supervisors in step.c.
+ * Places: where actors sit. The essay on places is in place.c, on letters in mail.c and ring.c, on
+ * answers in question.c, on supervisors in step.c.
  *
  * Order of locks: a supervisor's, the lock of watches, a place's, the timers', nurseries'. A
  * question's lock is held alone.
@@ -31,6 +31,7 @@ enum {
     JRT_ACTOR_WATCHES_MAX = 1024,
     JRT_ACTOR_KEPT_MAX = 4096, /* answers that an actor owes, or waits for */
     JRT_LETTER_LONE = 24,      /* bytes */
+    JRT_STATE_SMALL = 16,
 };
 
 struct jrt_question;
@@ -68,7 +69,7 @@ struct jrt_spec {
     janus_actor_options options;
     janus_budget        budget, message_budget; /* if options name them */
     char               *id, *name;              /* owned; NULL: none */
-    bool                owns_id;
+    struct jrt_ledger  *ledger;                 /* that pays for it, [place-price]; NULL: nobody */
 };
 
 struct jrt_actor_timer {
@@ -139,57 +140,93 @@ enum jrt_actor_phase {
     JRT_PHASE_CLOSE, /* terminate runs, or has run */
 };
 
+/*
+ * A place. First come the fields that senders write, last those that the actor writes for each
+ * message. So a sender and an actor on two workers do not write to one cache line.
+ */
 struct jrt_actor_place {
-    struct jrt_resident  resident; /* first */
+    struct jrt_resident  resident; /* first; the line of its site is the place's number */
     struct jrt_chan_lock lock;     /* guards all but what is marked */
-    uint8_t              state;    /* janus_actor_state; written with the supervisor's lock, too */
-    uint8_t              phase;    /* enum jrt_actor_phase; only the actor writes */
-    uint8_t              stops;    /* janus_stop_how + 1; 0: it was not told to end */
-    bool                 as_owner; /* how the lock is held, [chan-bias] */
-    bool                 resting : 1, open : 1, suspended : 1;
-    bool                 forced : 1; /* an exhausted actor that is started again, whatever it is */
-    bool                 dismissed : 1; /* exhausted, and cancelled for that */
-    bool                 told : 1;      /* its first dead letter was reported */
-    bool                 spent : 1;     /* its explicit budget, all of it */
-    _Atomic(uint64_t)    keys[2];       /* of all rights; of those that janus_actor_find gives */
-    uint64_t             serial;        /* 0: nothing */
-    janus_supervisor    *supervisor;
-    struct jrt_task     *task; /* NULL: none */
-    struct jrt_spec     *spec;
-    void                *self; /* its state; NULL: none. The actor's */
-    char                *ring; /* owned; NULL: no message */
-    uint32_t             head, count, room;
-    uint32_t             last_room; /* with which the next ring begins */
-    uint32_t             reserved;  /* [mail-room] */
-    uint32_t             incarnation;
-    struct jrt_notice   *notices; /* the newest, whose `next` is the oldest; NULL: none */
-    _Atomic(uint64_t)    waits;   /* [actor-circle]: place << 32 | version */
-    /* The actor reads it without the lock; once made it stays until the place is gone. */
-    _Atomic(struct jrt_actor_rare *) rare;
-    struct jrt_letter_head           hand;  /* the call in hand; question NULL: none. The actor's */
+    uint64_t             sent;     /* [mail-count]; also the number of the next message */
+    char                *ring;     /* owned, or `lone`; NULL: no message */
+    uint32_t           until; /* up to this number casts need no closer look; never behind `sent` */
+    bool               as_owner; /* how the lock is held, [chan-bias] */
+    bool               resting : 1, open : 1, suspended : 1;
+    bool               forced : 1;    /* an exhausted actor that is started again, whatever it is */
+    bool               dismissed : 1; /* exhausted, and cancelled for that */
+    bool               told : 1;      /* its first dead letter was reported */
+    bool               spent : 1;     /* its explicit budget, all of it */
+    uint8_t            room_log;      /* of the ring */
+    uint8_t            last_log;      /* with which the next ring begins */
+    _Atomic(uint64_t)  keys[2];       /* of all rights; of those that janus_actor_find gives */
+    uint64_t           serial;        /* 0: nothing */
+    janus_supervisor  *supervisor;
+    struct jrt_task   *task; /* NULL: none */
+    struct jrt_spec   *spec;
+    uint32_t           reserved; /* [mail-room] */
+    uint32_t           incarnation;
+    struct jrt_notice *notices;             /* the newest, whose `next` is the oldest; NULL: none */
     struct jrt_actor_place  *next, *before; /* in the supervisor's list, or free; its lock */
     struct jrt_actor_waiter *waiters;
-    uint64_t                 sent, handled; /* [mail-count] */
+    struct jrt_ledger       *ledger; /* that pays for the place */
     uint32_t                 returned, dead;
     uint32_t                 notice_count, failures;
-    janus_end                end; /* of the last incarnation */
-    uint32_t                 index;
+    janus_end                end;                   /* of the last incarnation */
+    char                     lone[JRT_LETTER_LONE]; /* a ring for one short message, [mail-lone] */
+    uint16_t                 message_bytes;         /* as the behaviour says */
+    uint8_t                  state; /* janus_actor_state; written with the supervisor's lock, too */
+    uint8_t                  stops; /* janus_stop_how + 1; 0: it was not told to end */
     /* The supervisor's lock guards these. */
-    bool               starts : 1;            /* a plan starts it again */
-    bool               fresh : 1;             /* it has never been RUNNING */
-    bool               named : 1;             /* its name is registered */
-    bool               manual : 1;            /* somebody waits for its start */
-    bool               nameless : 1;          /* it got no name */
-    bool               asked : 1;             /* on_end has decided */
-    bool               late : 1;              /* init took too long */
-    bool               refused : 1;           /* the last start failed at once */
-    bool               cancelled : 1;         /* it did not stop in time, and was cancelled */
-    bool               stopped : 1;           /* by janus_actor_stop: for good */
-    struct jrt_ledger *ledger;                /* that pays for the place */
-    char               lone[JRT_LETTER_LONE]; /* a ring for one short message, [mail-lone] */
+    bool starts : 1;    /* a plan starts it again */
+    bool fresh : 1;     /* it has never been RUNNING */
+    bool named : 1;     /* its name is registered */
+    bool manual : 1;    /* somebody waits for its start */
+    bool nameless : 1;  /* it got no name */
+    bool asked : 1;     /* on_end has decided */
+    bool late : 1;      /* init took too long */
+    bool refused : 1;   /* the last start failed at once */
+    bool cancelled : 1; /* it did not stop in time, and was cancelled */
+    bool stopped : 1;   /* by janus_actor_stop: for good */
+    /* The actor's, which reads them without the lock. */
+    uint8_t       phase;  /* enum jrt_actor_phase; only the actor writes */
+    _Atomic(bool) urgent; /* it takes the lock before the next message, [mail-window] */
+    /* The messages from `at` to `head` are the actor's, [mail-window]. Only the actor writes, or
+     * the holder of the lock when the actor does not run. */
+    _Atomic(uint32_t) at;
+    uint32_t          head;
+    _Atomic(uint64_t) handled; /* [mail-count]; only the actor writes */
+    _Atomic(uint64_t) waits;   /* [actor-circle]: place << 32 | version */
+    /* Once made it stays until the place is gone. */
+    _Atomic(struct jrt_actor_rare *) rare;
+    void                            *self; /* its state; NULL: none. The actor's */
+    struct jrt_letter_head           hand; /* the call in hand; question NULL: none. The actor's */
+    _Alignas(16) char small[JRT_STATE_SMALL]; /* a small state */
 };
 
 _Static_assert(sizeof(struct jrt_actor_place) <= 304, "with its task's record, 496 bytes");
+_Static_assert(offsetof(struct jrt_actor_place, until) < 64 &&
+                   offsetof(struct jrt_actor_place, urgent) >= 192,
+               "senders and actor write to different lines, wherever the place begins");
+
+/* Its number in the table. */
+static inline uint32_t jrt_place_index(const struct jrt_actor_place *place)
+{
+    return (uint32_t)place->resident.site.line;
+}
+
+/* How many messages lie in the mailbox. Under the lock; the actor may take more meanwhile. */
+static inline uint32_t jrt_mail_count(const struct jrt_actor_place *place)
+{
+    /* acquire: the actor has read what it took, so its room can be used. */
+    return (uint32_t)place->sent - jrt_load_acquire(&place->at);
+}
+
+/* The actor adds to its count. */
+static inline void jrt_mail_handled(struct jrt_actor_place *place, int64_t more)
+{
+    uint64_t handled = jrt_load_relaxed(&place->handled); /* relaxed, both: only it writes. */
+    jrt_store_relaxed(&place->handled, handled + (uint64_t)more); /* relaxed: as above. */
+}
 
 /* The lock of a channel: of a scheduler with one worker, it needs no locked instruction. */
 static inline void jrt_place_lock(struct jrt_actor_place *place)
@@ -203,8 +240,8 @@ static inline void jrt_place_unlock(struct jrt_actor_place *place)
 
 /* The table of places: place.c. */
 
-/* Takes a place. OK, NO_MEMORY, FULL, UNAVAILABLE. */
-janus_status jrt_place_take(struct jrt_actor_place **out);
+/* Takes a place that the ledger pays for. OK, NO_MEMORY, FULL, UNAVAILABLE. */
+janus_status jrt_place_take(struct jrt_ledger *ledger, struct jrt_actor_place **out);
 /* Makes the handles stale, and gives the place back. */
 void jrt_place_give(struct jrt_actor_place *place);
 /* Handles are valid between these two. */
@@ -284,10 +321,10 @@ static inline void jrt_letter_copy(void *to, const void *from, size_t bytes)
     }
 }
 
+/* Bytes of a message in a ring, with its head. */
 static inline size_t jrt_letter_bytes(const struct jrt_actor_place *place)
 {
-    const janus_behaviour *behaviour = jrt_place_behaviour(place);
-    return sizeof(struct jrt_letter_head) + (behaviour->message_bytes + 7) / 8 * 8;
+    return sizeof(struct jrt_letter_head) + ((size_t)place->message_bytes + 7) / 8 * 8;
 }
 
 /* A wait as others see it, [actor-circle]. */
@@ -309,29 +346,42 @@ struct jrt_sender {
 /* Sends a letter with the `right` of the handle. */
 janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_letter_head *head,
                            const void *message, uint64_t deadline_ns, bool tries);
+/* Sends the letter of a call, if that is easy. False: nothing happened. */
+bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message);
 /* What a letter costs its sender; and its refund, if `status` says that it was not sent. */
 janus_status jrt_mail_pay(void);
 janus_status jrt_mail_settle(janus_status status);
 
-static inline char *jrt_mail_slot(const struct jrt_actor_place *place, uint32_t number)
+/* A ring, before its first message. */
+struct jrt_ring_head {
+    char *old; /* the ring before, in which the actor may still read; owned, or NULL */
+};
+enum { JRT_RING_HEAD = 16 };
+_Static_assert(sizeof(struct jrt_ring_head) <= JRT_RING_HEAD, "a ring begins aligned");
+
+static inline char *jrt_ring_slot(char *ring, uint8_t room_log, size_t each, uint32_t number)
 {
-    return place->ring + (size_t)(number & (place->room - 1)) * jrt_letter_bytes(place);
+    return ring + (size_t)(number & ((UINT32_C(1) << room_log) - 1)) * each;
 }
 
 /* Takes the oldest message, without itself if `message` is NULL. False: the mailbox is empty.
- * Under the lock. */
-static inline bool jrt_mail_take(struct jrt_actor_place *place, struct jrt_letter_head *head,
-                                 void *message)
+ * Under the lock; no window is open. */
+bool jrt_mail_take(struct jrt_actor_place *place, struct jrt_letter_head *head, void *message);
+/* The messages of an open window are in the mailbox again. Under the lock, by the actor or when it
+ * does not run. */
+void jrt_mail_close_window(struct jrt_actor_place *place);
+/* All messages that lie there become the actor's, if nothing keeps it from taking them one after
+ * the other, [mail-window]. Under the lock. False: they are not. */
+bool jrt_mail_open_window(struct jrt_actor_place *place);
+/* Casts need a closer look from now on. Under the lock. */
+static inline void jrt_mail_bar(struct jrt_actor_place *place)
 {
-    if (place->count == 0) return false;
-    const char *at = jrt_mail_slot(place, place->head);
-    memcpy(head, at, sizeof *head);
-    if (message != NULL)
-        jrt_letter_copy(message, at + sizeof *head, jrt_place_behaviour(place)->message_bytes);
-    place->head++;
-    place->count--;
-    if (jrt_unlikely(!head->is_call && head->block != NULL)) place->rare->block_bytes -= head->key;
-    return true;
+    place->until = (uint32_t)place->sent;
+}
+/* The actor takes the lock before its next message. Under the lock. */
+static inline void jrt_mail_urge(struct jrt_actor_place *place)
+{
+    jrt_store_relaxed(&place->urgent, true); /* relaxed: the fences of [mail-window] order it. */
 }
 /* Lets the oldest sender go on, if there is room; or all, because there will be none. Under the
  * lock. */
@@ -410,11 +460,10 @@ void jrt_watches_tell(struct jrt_actor_place *place, const janus_end *end);
 /* Ends the watches and timers that an incarnation made, and frees its notices. */
 void jrt_notices_end(struct jrt_actor_place *place);
 
-/* What a place costs the task that adds it. */
+/* What a place costs the task that adds it, beside the specification. */
 static inline size_t jrt_spec_bytes(const struct jrt_spec *spec)
 {
     size_t bytes = sizeof(struct jrt_actor_place);
-    if (spec->id != NULL || spec->name != NULL) bytes += sizeof *spec;
     if (spec->child.behaviour == NULL) return bytes;
     /* A mailbox up to JRT_ACTOR_FREE bytes costs nothing. */
     size_t each = sizeof(struct jrt_letter_head) + spec->behaviour.message_bytes + 7;

@@ -147,6 +147,7 @@ static void step(struct jrt_actor_place *place)
         /* It does not obey: nobody waits for it any longer. */
         jrt_place_lock(place);
         place->stops = JANUS_STOP_HOW_AFTER_THIS + 1;
+        jrt_mail_urge(place);
         jrt_place_unlock(place);
         place->starts = place->manual = false;
         place->cancelled = true;
@@ -197,4 +198,13 @@ void jrt_place_step(struct jrt_actor_place *place, uint64_t serial)
     }
     jrt_supervisor_unlock(supervisor);
     jrt_supervisor_leave(supervisor);
+}
+
+void jrt_place_close(struct jrt_actor_place *place)
+{
+    jrt_place_lock(place);
+    place->starts = place->open = false;
+    jrt_mail_bar(place);
+    jrt_senders_serve(place, true);
+    jrt_place_unlock(place);
 }

@@ -9,6 +9,10 @@
  *   find another key. Keys never come again, and no program sees them. A kept right to answer has a
  *   keyed function of the key instead, so that a handler cannot answer for others.
  *
+ * [question-share]  All pools share the table. While half of it is free nobody counts, so a call
+ *   pays nothing for that. Beyond, each question counts for the pool of its task, which has at most
+ *   a quarter, [common-share]. So one pool never has more than three quarters, and others can call.
+ *
  * A caller waits in its own frame. The answer is copied there under the lock, and the caller leaves
  * only after it has taken the lock. The answer to an ask is a notice that was made, and paid for,
  * with the ask. So an answer needs no memory.
@@ -20,6 +24,7 @@
 #include "cancel/wait.h"
 #include "means/call.h"
 #include "means/ledger.h"
+#include "means/terms.h"
 #include "means/trouble.h"
 #include "nursery/nursery.h"
 #include "plat/memory.h"
@@ -38,6 +43,7 @@ static struct {
     _Atomic(struct jrt_question *) base;
     _Atomic(uint32_t)              places; /* of the table; 0: not made yet */
     uint32_t                       used;
+    uint32_t                       out; /* of the used ones: not on the free list */
     bool                           seeded;
     struct jrt_sip_key             secret; /* written once, before any use */
 } pool = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -64,12 +70,48 @@ static struct jrt_question *take_locked(void)
     pool.seeded = true;
     if (question != NULL) {
         pool.free = question->next;
+        pool.out++;
         return question;
     }
     /* relaxed, all: under the lock. */
     if (jrt_load_relaxed(&pool.places) == 0 && !make_table()) return NULL;
     if (pool.used == jrt_load_relaxed(&pool.places)) return NULL; /* relaxed: as above. */
-    return jrt_load_relaxed(&pool.base) + pool.used++;            /* relaxed: as above. */
+    pool.out++;
+    return jrt_load_relaxed(&pool.base) + pool.used++; /* relaxed: as above. */
+}
+
+static void put_back(struct jrt_question *question)
+{
+    jrt_lock(&pool.lock);
+    jrt_debug_invariant("question-share", pool.out > 0);
+    pool.out--;
+    question->next = pool.free;
+    pool.free = question;
+    jrt_unlock(&pool.lock);
+}
+
+/* Takes a question out of the table, and counts it where questions are scarce, [question-share].
+ * NULL: no memory, or the pool has its share. */
+static struct jrt_question *take_shared(void)
+{
+    struct jrt_terms *full;
+    jrt_lock(&pool.lock);
+    struct jrt_question *question = take_locked();
+    uint32_t             places = jrt_load_relaxed(&pool.places); /* relaxed: under the lock. */
+    bool                 scarce = pool.out > places / 2;
+    jrt_unlock(&pool.lock);
+    const struct jrt_task *task = jrt_task_current();
+    if (jrt_likely(question == NULL || !scarce || task == NULL)) return question;
+    struct jrt_terms *terms = jrt_terms_here(task);
+    if (!jrt_terms_in_pool(terms)) return question;
+    if (jrt_common_take(terms, JRT_COMMON_QUESTIONS, places, &full)) {
+        jrt_fetch_add_relaxed(&terms->refs, 1u); /* relaxed: it is alive. */
+        question->terms = terms;
+        return question;
+    }
+    put_back(question);
+    (void)jrt_trouble_full(JANUS_NO_MEMORY, JRT_TABLE_QUESTIONS, full, places / 4, places / 4);
+    return NULL;
 }
 
 /* NULL: no question has this number. */
@@ -99,14 +141,12 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
     if (jrt_likely(question != NULL)) {
         worker->question = NULL;
     } else {
-        jrt_lock(&pool.lock);
-        question = take_locked();
-        jrt_unlock(&pool.lock);
+        question = take_shared();
     }
     if (question == NULL) return NULL;
     uint64_t key = jrt_fetch_add_relaxed(&serials, (uint64_t)1) + 1; /* relaxed: a number. */
-    jrt_spin_lock(&question->lock);
-    jrt_debug_invariant("question-key", question->key == 0);
+    /* It is free: a thread that still has an old key takes the lock and finds another key. */
+    jrt_debug_invariant("question-key", jrt_load_relaxed(&question->key) == 0); /* relaxed: free */
     question->task = NULL;
     question->reply = NULL;
     question->reply_bytes = question->answer_bytes = 0;
@@ -116,8 +156,7 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
     question->circle.self = NULL;
     question->status = JANUS_WOULD_WAIT;
     jrt_store_relaxed(&question->done, 0u); /* relaxed: nobody knows it yet. */
-    question->key = key;
-    jrt_spin_unlock(&question->lock);
+    jrt_store_release(&question->key, key); /* release: the rest, for jrt_question_is_late. */
     *out_key = key;
     return question;
 }
@@ -125,21 +164,30 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
 void jrt_question_give(struct jrt_question *question)
 {
     struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_unlikely(question->terms != NULL)) {
+        jrt_common_give(question->terms, JRT_COMMON_QUESTIONS);
+        jrt_terms_put(question->terms);
+        question->terms = NULL;
+    }
     if (worker != NULL && worker->question == NULL) {
-        worker->question = question; /* lost with the worker: a record of the table */
+        worker->question = question; /* until jrt_question_forget */
         return;
     }
-    jrt_lock(&pool.lock);
-    question->next = pool.free;
-    pool.free = question;
-    jrt_unlock(&pool.lock);
+    put_back(question);
+}
+
+void jrt_question_forget(struct jrt_worker *worker)
+{
+    if (worker->question == NULL) return;
+    put_back(worker->question);
+    worker->question = NULL;
 }
 
 /* Ends it, if the key is right, [question-key]. Under the lock. */
 static bool close_locked(struct jrt_question *question, uint64_t key)
 {
-    if (question->key != key || key == 0) return false;
-    question->key = 0;
+    if (jrt_load_relaxed(&question->key) != key || key == 0) return false; /* relaxed: the lock. */
+    jrt_store_relaxed(&question->key, (uint64_t)0);                        /* relaxed: as above. */
     return true;
 }
 
@@ -147,7 +195,7 @@ bool jrt_question_lives(const struct jrt_question *question, uint64_t key)
 {
     struct jrt_question *own = (struct jrt_question *)(uintptr_t)question;
     jrt_spin_lock(&own->lock);
-    bool lives = own->key == key && key != 0;
+    bool lives = jrt_load_relaxed(&own->key) == key && key != 0; /* relaxed: the lock. */
     jrt_spin_unlock(&own->lock);
     return lives;
 }

@@ -8,7 +8,7 @@
 struct jrt_question {
     _Atomic(uint32_t)    lock;
     _Atomic(uint32_t)    done;         /* futex, for a thread: 1: answered */
-    uint64_t             key;          /* 0: it is free */
+    _Atomic(uint64_t)    key;          /* 0: it is free. Changed under the lock, or while free */
     struct jrt_question *next;         /* free */
     struct jrt_task     *task;         /* that waits; NULL: a thread, or none yet */
     void                *reply;        /* where the answer goes */
@@ -22,6 +22,7 @@ struct jrt_question {
     struct jrt_group    *group; /* of janus_call_all; NULL: none */
 
     struct jrt_circle_wait circle; /* of a call by an actor */
+    struct jrt_terms      *terms;  /* that count it, [question-share]; NULL: none */
 };
 
 /* The caller of several actors. */
@@ -31,9 +32,16 @@ struct jrt_group {
     struct jrt_task  *task; /* that waits; NULL: not yet */
 };
 
-/* Takes a question with a new key; NULL: no memory. Gives it back. */
+/* `answer_bytes` of a question that was not sent yet: the mailbox says how many. */
+#define JRT_ANSWER_ANY SIZE_MAX
+
+/* Takes a question with a new key. NULL: no memory, or the pool has its share, [question-share]. */
 struct jrt_question *jrt_question_take(uint64_t *out_key);
-void                 jrt_question_give(struct jrt_question *question);
+/* Gives it back. */
+void jrt_question_give(struct jrt_question *question);
+
+/* Returns the spare question of a worker that is being closed. */
+void jrt_question_forget(struct jrt_worker *worker);
 
 /* The question with this number, alive or not; NULL: no question has it. */
 struct jrt_question *jrt_question_find(uint64_t number);

@@ -16,8 +16,10 @@
  *   with an open nursery, [ending-open].
  *
  * [actor-apart]  A letter with a budget of its own: while it is handled, the rest of the actor's
- *   budget is put apart. What the letter did not use, and the rest, come together again after it.
- *   An actor that cannot pay meanwhile ends, EXHAUSTED, and its supervisor learns the reason.
+ *   budget is put apart. An actor that has less than the letter may use is refilled as usual. What
+ *   a refill has above the letter's limit is put apart, too. What the letter did not use, and the
+ *   rest, come together again after it. A letter that needs more than its limit ends the actor,
+ *   EXHAUSTED, and its supervisor learns the reason.
  */
 #include "actor/supervisor.h"
 
@@ -49,6 +51,15 @@ static bool is_cancelled(const struct jrt_task *task)
     return jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE;
 }
 
+/* Whether there is nothing to tidy up. */
+static inline bool is_tidy(const struct jrt_task *task)
+{
+    /* relaxed, both: its own. */
+    return task->innermost == NULL && task->defers == NULL &&
+           jrt_load_relaxed(&task->shield) == 0 &&
+           jrt_load_relaxed(&task->record.holder) == NULL; /* relaxed: as above. */
+}
+
 /* Tidying up. False: a nursery is open, and the caller returns at once. */
 static inline bool tidy_up(struct jrt_task *task)
 {
@@ -58,6 +69,7 @@ static inline bool tidy_up(struct jrt_task *task)
         jrt_store_relaxed(&task->shield, (uint16_t)0); /* relaxed: as above. */
         task->bounds = NULL;                           /* in frames that are gone */
     }
+    bool any = task->defers != NULL;
     while (jrt_unlikely(task->defers != NULL)) {
         struct jrt_defer defer = *task->defers;
         free(task->defers);
@@ -65,7 +77,7 @@ static inline bool tidy_up(struct jrt_task *task)
         defer.function(defer.argument);
         if (task->innermost != NULL) return false;
     }
-    if (task->purse != NULL) task->purse->defers = 0;
+    if (jrt_unlikely(any && task->purse != NULL)) task->purse->defers = 0;
     if (jrt_unlikely(jrt_load_relaxed(&task->record.holder) != NULL)) { /* relaxed: its own. */
         jrt_holder_end(jrt_worker_self(), task);
     }
@@ -82,12 +94,14 @@ static void set_apart(struct jrt_actor_place *place, struct jrt_task *task)
     if (place->spec->options.message_budget == NULL || purse == NULL || !purse->hard) return;
     if (rare == NULL) return;
     jrt_debug_invariant("actor-apart", !rare->is_apart);
-    janus_budget has = jrt_purse_read(task);
-    janus_budget letter = janus_budget_min(has, place->spec->message_budget);
-    rare->apart = janus_budget_zero();
-#define X(name, field) rare->apart.field = has.field - letter.field;
-    JANUS_COMPONENT_MAP(X)
-#undef X
+    struct jrt_purse_rare *more = jrt_purse_rare(purse); /* without memory nobody gives more */
+    janus_budget           has = jrt_purse_read(task), most = place->spec->message_budget;
+    janus_budget           letter = janus_budget_min(has, most);
+    rare->apart = has;
+    (void)janus_budget_charge(&rare->apart, letter);
+    (void)janus_budget_charge(&most, letter);
+    if (more != NULL) more->more = most;
+    if (more != NULL) more->beyond = janus_budget_zero();
     rare->is_apart = true;
     purse->capped = true;
     purse->left = letter;
@@ -103,6 +117,9 @@ void jrt_place_together(struct jrt_actor_place *place, struct jrt_task *task)
     if (task->purse == NULL) return;
     task->purse->capped = false;
     task->purse->left = janus_budget_add(task->purse->left, rare->apart);
+    if (task->purse->rare == NULL) return;
+    task->purse->left = janus_budget_add(task->purse->left, task->purse->rare->beyond);
+    task->purse->rare->beyond = janus_budget_zero();
 }
 
 /* Letters. */
@@ -139,6 +156,19 @@ static inline void read_message(struct reading *out, void *message)
     out->letter.opaque[2] = 0;
 }
 
+/* What read_message leaves as it is. */
+static inline void blank(struct reading *out)
+{
+    out->letter.status = JANUS_OK;
+    out->letter.reply = NULL;
+    out->letter.end.kind = (janus_end_kind)0;
+    out->letter.end.final = false;
+    out->letter.end.lacks = (janus_component)0;
+    out->letter.end.incarnation = 0;
+    out->letter.end.error = 0;
+    out->letter.opaque[0] = out->letter.opaque[1] = out->letter.opaque[3] = 0;
+}
+
 /* Takes a letter that is no message, if there is one. Under the lock. */
 static enum next take_other(struct jrt_actor_place *place, struct reading *out)
 {
@@ -160,31 +190,69 @@ static enum next take_other(struct jrt_actor_place *place, struct reading *out)
     return NEXT_REST;
 }
 
+/* Where an open window lies, [mail-window]. */
+struct window {
+    char   *ring; /* NULL: no window was opened */
+    uint8_t room_log;
+};
+
 /* Takes the next letter, under the lock. */
-static inline enum next take_next(struct jrt_actor_place *place, struct reading *out, void *message)
+static enum next take_next(struct jrt_actor_place *place, struct reading *out, void *message,
+                           struct window *window)
 {
     bool others =
         place->rare != NULL || place->notices != NULL || place->stops != 0 || place->suspended;
+    jrt_mail_close_window(place);
+    window->ring = NULL;
     if (jrt_unlikely(others)) {
         enum next next = take_other(place, out);
         if (next != NEXT_REST) return next;
     }
     if (!place->suspended && jrt_mail_take(place, &out->head, message)) {
         if (jrt_unlikely(place->rare != NULL)) jrt_senders_serve(place, false);
-        place->handled++; /* `accept` may take it back */
+        if (jrt_mail_open_window(place)) *window = (struct window){place->ring, place->room_log};
+        jrt_mail_handled(place, 1); /* `accept` may take it back */
         read_message(out, message);
         return NEXT_LETTER;
     }
     /* It is drained. */
-    if (place->stops != 0 && (!place->suspended || place->count == 0)) return NEXT_END;
+    if (place->stops != 0 && (!place->suspended || jrt_mail_count(place) == 0)) return NEXT_END;
     return NEXT_REST;
+}
+
+/* Somebody may wait for the room that was made. */
+static __attribute__((noinline)) void serve_sender(struct jrt_actor_place *place)
+{
+    jrt_place_lock(place);
+    jrt_senders_serve(place, false);
+    jrt_place_unlock(place);
+}
+
+/* Takes the next message of an open window, without the lock. False: the lock is needed. */
+static inline bool take_from(const struct window *window, struct jrt_actor_place *place,
+                             struct reading *out, void *message)
+{
+    if (window->ring == NULL) return false;
+    uint32_t number = jrt_load_relaxed(&place->at); /* relaxed, both: its own; a first look. */
+    if (number == place->head || jrt_load_relaxed(&place->urgent)) return false; /* relaxed */
+    size_t      each = jrt_letter_bytes(place);
+    const char *at = jrt_ring_slot(window->ring, window->room_log, each, number);
+    memcpy(&out->head, at, sizeof out->head);
+    if (jrt_unlikely(out->head.block != NULL && !out->head.is_call)) return false;
+    jrt_letter_copy(message, at + sizeof out->head, place->message_bytes);
+    jrt_store_release(&place->at, number + 1); /* release: the message was read. */
+    jrt_fence_light_seq_cst();                 /* seq_cst: [mail-window]. */
+    if (jrt_unlikely(jrt_load_relaxed(&place->urgent))) serve_sender(place); /* relaxed: after it */
+    jrt_mail_handled(place, 1);
+    read_message(out, message);
+    return true;
 }
 
 /* The message cannot be handled. */
 static void reject(struct jrt_actor_place *place, bool call)
 {
+    jrt_mail_handled(place, -1);
     jrt_place_lock(place);
-    place->handled--;
     if (call) {
         place->returned++;
     } else {
@@ -197,7 +265,6 @@ static void reject(struct jrt_actor_place *place, bool call)
 static inline bool accept(struct jrt_actor_place *place, struct reading *reading)
 {
     struct jrt_letter_head *head = &reading->head;
-    if (jrt_likely(head->question == NULL)) return true;
     if (head->is_call) {
         if (jrt_question_is_late(head->question, head->key)) {
             (void)jrt_question_end(head->question, head->key, JANUS_DEADLINE, NULL, 0);
@@ -264,7 +331,8 @@ static bool put_aside(struct jrt_actor_place *place, void *block, const void *me
         memcpy(at + sizeof head, message, jrt_place_behaviour(place)->message_bytes);
         if (!head.is_call && head.block != NULL) rare->block_bytes += head.key;
         place->hand = (struct jrt_letter_head){.block = NULL};
-        place->handled--; /* it is counted when it comes again */
+        jrt_mail_bar(place);
+        jrt_mail_handled(place, -1); /* it is counted when it comes again */
     }
     jrt_place_unlock(place);
     if (!fits && !head.is_call && head.block != NULL) {
@@ -310,7 +378,8 @@ static void describe(struct jrt_actor_place *place, struct jrt_task *task)
 bool jrt_place_make_state(struct jrt_actor_place *place)
 {
     size_t bytes = jrt_place_behaviour(place)->state_bytes;
-    if (bytes != 0) place->self = jrt_calloc(1, bytes);
+    if (bytes != 0)
+        place->self = bytes <= sizeof place->small ? place->small : jrt_calloc(1, bytes);
     return bytes == 0 || place->self != NULL;
 }
 
@@ -348,23 +417,20 @@ static int64_t end_normally(struct jrt_actor_place *place, struct jrt_task *task
     return finish(place, task, kind, 0);
 }
 
-/* Calls the handler. *out_over: the incarnation ends with the returned result. */
-static inline int64_t handle(struct jrt_actor_place *place, struct jrt_task *task,
-                             struct reading *reading, void *message, bool *out_over)
+/* A handler has returned `result`, and there is something to do. *out_over: the incarnation ends
+ * with the returned result. */
+static __attribute__((noinline)) int64_t after(struct jrt_actor_place *place, struct jrt_task *task,
+                                               struct reading *reading, const void *message,
+                                               int64_t result, bool *out_over)
 {
-    const janus_behaviour *behaviour = jrt_place_behaviour(place);
     *out_over = true;
-    if (jrt_unlikely(place->rare != NULL)) {
-        set_apart(place, task);
-        place->rare->tag = reading->letter.tag;
-    }
-    int64_t result = behaviour->handle(place->self, &reading->letter);
     if (jrt_unlikely(task->innermost != NULL)) return 0; /* [actor-tidy] */
-    if (jrt_unlikely(place->rare != NULL)) jrt_place_together(place, task);
+    jrt_place_together(place, task);
     if (!tidy_up(task)) return 0;
-    if (jrt_unlikely(reading->notice != NULL && place->rare != NULL)) {
+    if (reading->notice != NULL && place->rare != NULL) {
         place->rare->in_hand = NULL;
         jrt_notice_free(reading->notice);
+        blank(reading);
     }
     reading->notice = NULL;
     *out_over = false;
@@ -372,10 +438,9 @@ static inline int64_t handle(struct jrt_actor_place *place, struct jrt_task *tas
         put_aside(place, reading->letter.block, message)) {
         return 0;
     }
-    if (jrt_unlikely(place->hand.question != NULL) && result >= 0)
-        leave_unanswered(place, JANUS_NO_REPLY);
+    if (place->hand.question != NULL && result >= 0) leave_unanswered(place, JANUS_NO_REPLY);
     bool later = result == JANUS_ACTOR_LATER && reading->letter.message == NULL;
-    if (jrt_likely(result == JANUS_ACTOR_GO_ON) || later) return 0;
+    if (result == JANUS_ACTOR_GO_ON || later) return 0;
     *out_over = true;
     if (result < 0) {
         bool obeyed = result == JANUS_CANCELLED && is_cancelled(task);
@@ -388,32 +453,59 @@ static inline int64_t handle(struct jrt_actor_place *place, struct jrt_task *tas
                   result == JANUS_ACTOR_LATER ? JANUS_NO_MEMORY : result);
 }
 
+/* Calls the handler. True: all is done. False: `after` has to look at *out_result. */
+static inline bool handle(struct jrt_actor_place *place, struct jrt_task *task,
+                          const janus_behaviour *behaviour, struct reading *reading,
+                          int64_t *out_result)
+{
+    struct jrt_actor_rare *rare = place->rare;
+    if (rare != NULL) {
+        rare->tag = reading->letter.tag;
+        if (jrt_unlikely(place->spec->options.message_budget != NULL)) set_apart(place, task);
+    }
+    *out_result = behaviour->handle(place->self, &reading->letter);
+    rare = place->rare;
+    bool apart = rare != NULL && rare->is_apart;
+    return jrt_likely(*out_result == JANUS_ACTOR_GO_ON && is_tidy(task) && !apart &&
+                      reading->notice == NULL && place->hand.question == NULL);
+}
+
 /* Handles letters until no letter is left. *out_over: the incarnation has ended. */
 static int64_t work(struct jrt_actor_place *place, struct jrt_task *task, bool *out_over)
 {
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
     /* At most JRT_ACTOR_MESSAGE_MAX. */
-    void *message =
-        __builtin_alloca_with_align(jrt_place_behaviour(place)->message_bytes + 16, 128);
-    struct reading reading = {.notice = NULL};
+    void          *message = __builtin_alloca_with_align(behaviour->message_bytes + 16, 128);
+    struct reading reading;
+    struct window  window = {NULL, 0};
+    blank(&reading);
+    *out_over = true;
     for (;;) {
-        *out_over = true;
         if (jrt_unlikely(is_cancelled(task))) return end_normally(place, task);
-        jrt_place_lock(place);
-        enum next next = take_next(place, &reading, message);
-        jrt_place_unlock(place);
-        if (jrt_unlikely(next == NEXT_END)) return end_normally(place, task);
-        if (next == NEXT_REST) break;
-        if (jrt_unlikely(next == NEXT_DESCRIBE)) {
-            describe(place, task);
-            if (!tidy_up(task)) return 0;
-            continue;
+        if (jrt_unlikely(!take_from(&window, place, &reading, message))) {
+            jrt_place_lock(place);
+            enum next next = take_next(place, &reading, message, &window);
+            jrt_place_unlock(place);
+            if (jrt_unlikely(next == NEXT_END)) return end_normally(place, task);
+            if (next == NEXT_REST) break;
+            if (jrt_unlikely(next == NEXT_DESCRIBE)) {
+                describe(place, task);
+                if (!tidy_up(task)) return 0;
+                continue;
+            }
         }
-        if (reading.letter.message != NULL) place->hand = reading.head; /* it may end there */
+        bool carries = reading.letter.message != NULL && reading.head.question != NULL;
+        if (jrt_unlikely(carries)) place->hand = reading.head; /* it may end there */
         pay(task);
-        place->hand = (struct jrt_letter_head){.block = NULL};
-        if (reading.letter.message != NULL && !accept(place, &reading)) continue;
-        int64_t result = handle(place, task, &reading, message, out_over);
+        if (jrt_unlikely(carries)) {
+            place->hand = (struct jrt_letter_head){.block = NULL};
+            if (!accept(place, &reading)) continue;
+        }
+        int64_t result;
+        if (jrt_likely(handle(place, task, behaviour, &reading, &result))) continue;
+        result = after(place, task, &reading, message, result, out_over);
         if (*out_over) return result;
+        *out_over = true;
     }
     *out_over = false;
     return 0;
@@ -468,7 +560,8 @@ bool jrt_place_has_letters(const struct jrt_actor_place *place)
     if (place->stops != 0) return true;
     if (rare != NULL && rare->describes != NULL) return true;
     if (place->suspended) return false;
-    return place->count != 0 || place->notices != NULL || (rare != NULL && rare->continues);
+    return jrt_mail_count(place) != 0 || place->notices != NULL ||
+           (rare != NULL && rare->continues);
 }
 
 static bool rests(struct jrt_resident *resident, struct jrt_worker *worker, struct jrt_task *task)

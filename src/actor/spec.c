@@ -10,6 +10,7 @@
 #include "base/options.h"
 #include "base/siphash.h"
 #include "fiber/fiber.h"
+#include "means/ledger.h"
 #include "means/terms.h"
 #include "means/trouble.h"
 #include "plat/seam.h"
@@ -132,8 +133,9 @@ static const char *wrong_means(const janus_supervisor *supervisor, const struct 
 }
 
 janus_status jrt_spec_make(janus_supervisor *supervisor, const janus_child *given,
-                           struct jrt_spec **out)
+                           struct jrt_spec **out, bool *out_made)
 {
+    *out_made = false;
     struct jrt_spec read;
     const char     *wrong = read_child(&read, given);
     if (wrong == NULL) wrong = wrong_means(supervisor, &read);
@@ -164,15 +166,39 @@ janus_status jrt_spec_make(janus_supervisor *supervisor, const janus_child *give
         spec->refs++;
     }
     *out = spec;
+    *out_made = true;
     return JANUS_OK;
+}
+
+/* What a specification costs, [place-price]: itself, its texts, and its slots in the table of ids.
+ * That table is at least an eighth full when it has grown. */
+static size_t price(const struct jrt_spec *spec)
+{
+    size_t bytes = sizeof *spec;
+    if (spec->id != NULL) bytes += strlen(spec->id) + 1 + 8 * sizeof(struct jrt_actor_place *);
+    if (spec->name != NULL) bytes += strlen(spec->name) + 1;
+    return bytes;
+}
+
+janus_status jrt_spec_charge(struct jrt_spec *spec)
+{
+    return jrt_ledger_charge(price(spec), &spec->ledger);
 }
 
 void jrt_spec_put(struct jrt_spec *spec)
 {
     if (--spec->refs != 0) return;
+    if (spec->ledger != NULL) jrt_ledger_refund(spec->ledger, price(spec));
     free(spec->id);
     free(spec->name);
     free(spec);
+}
+
+void jrt_spec_forget(janus_supervisor *supervisor, struct jrt_spec *spec)
+{
+    if (supervisor->spec != spec) return;
+    supervisor->spec = NULL;
+    jrt_spec_put(spec);
 }
 
 /* Ids: a table of places, open addressing, at most half full. */

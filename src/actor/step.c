@@ -80,6 +80,7 @@ static void move(struct jrt_actor_place *place, janus_actor_state to)
     supervisor->stopping += to == JANUS_ACTOR_STATE_STOPPING;
     place->open = to == JANUS_ACTOR_STATE_STARTING || to == JANUS_ACTOR_STATE_RUNNING ||
                   to == JANUS_ACTOR_STATE_DELAYED || place->starts;
+    if (!place->open) jrt_mail_bar(place);
     if (!place->open) jrt_senders_serve(place, true);
 }
 
@@ -174,6 +175,7 @@ static void begin_at_rest(struct jrt_actor_place *place)
     /* relaxed: under the lock. A cancel may have woken the task, [task-rest]. */
     uint32_t park = place->task != NULL ? jrt_load_relaxed(&place->task->park) : JRT_AWAKE;
     place->resting = (park & JRT_PARK_MASK) == JRT_PARKED;
+    if (place->resting) jrt_mail_rest(place);
     if (jrt_place_has_letters(place)) task = jrt_place_rouse(place);
     jrt_place_unlock_and_queue(place, task);
     place->fresh = place->manual = false;
@@ -183,7 +185,7 @@ static janus_status start_refused(struct jrt_actor_place *place, janus_status st
 {
     place->refused = true;
     jrt_place_lock(place);
-    free(place->self);
+    if (place->self != place->small) free(place->self);
     place->self = NULL;
     place->end = (janus_end){
         .kind = JANUS_END_KIND_FAILED, .incarnation = place->incarnation, .error = status};
@@ -199,7 +201,8 @@ janus_status jrt_place_start(struct jrt_actor_place *place)
     const janus_spawn_options options = {.struct_bytes = sizeof options,
                                          .stack_bytes = spec->options.stack_bytes,
                                          .priority = spec->options.priority,
-                                         .name = jrt_place_sort(place),
+                                         .name =
+                                             spec->id != NULL ? spec->id : jrt_place_sort(place),
                                          .budget = budget_of(place, &left)};
     jrt_place_lock(place);
     move(place, JANUS_ACTOR_STATE_STARTING);
@@ -295,7 +298,7 @@ void jrt_place_stop(struct jrt_actor_place *place, janus_stop_how how, uint64_t 
     bool stricter = place->stops == 0 || (janus_stop_how)(place->stops - 1) == JANUS_STOP_HOW_DRAIN;
     if (stricter) place->stops = (uint8_t)(how + 1);
     place->suspended = false;
-    bool rested = place->resting && place->count == 0 && place->notices == NULL &&
+    bool rested = place->resting && jrt_mail_count(place) == 0 && place->notices == NULL &&
                   how != JANUS_STOP_HOW_DRAIN;
     task = jrt_place_rouse(place);
     jrt_place_unlock_and_queue(place, task);
@@ -352,8 +355,8 @@ static void count_spent(struct jrt_actor_place *place, const struct jrt_task *ta
     jrt_place_together(place, (struct jrt_task *)(uintptr_t)task);
     janus_budget left = task->purse->left;
     int64_t      fuel = jrt_fuel_get(); /* the task's, until its purse is closed */
-    if (task->purse->started && fuel > 0 && fuel <= JANUS_SLICE)
-        left.ops = janus_units_add(left.ops, (uint64_t)fuel);
+    if (task->purse->started)
+        left.ops = janus_units_add(left.ops, jrt_purse_settled(task->purse, fuel));
     janus_budget spent = janus_budget_zero();
 #define X(name, field)                                                                             \
     spent.field =                                                                                  \
@@ -426,13 +429,15 @@ void jrt_place_ending(struct jrt_resident *resident, struct jrt_task *task, bool
     place->resting = false;
     /* relaxed, both: its own, and the version stays, [actor-circle]. */
     jrt_store_relaxed(&place->waits, (uint64_t)((uint32_t)jrt_load_relaxed(&place->waits) + 1));
+    jrt_mail_close_window(place);
     void  *self = place->self;
+    bool   small = self == place->small;
     size_t bytes = self != NULL ? jrt_place_behaviour(place)->state_bytes : 0;
     place->self = NULL;
     jrt_place_unlock(place);
     if (self != NULL) {
         explicit_bzero(self, bytes);
-        free(self);
+        if (!small) free(self);
     }
     ask_on_end(place, task);
 }
@@ -507,11 +512,12 @@ void jrt_place_remove(struct jrt_actor_place *place)
     jrt_place_notify(place, JRT_AWAIT_END, JANUS_OK);
     jrt_place_notify(place, JRT_AWAIT_GONE, JANUS_OK);
     supervisor->result.sent += place->sent;
-    supervisor->result.handled += place->handled;
+    supervisor->result.handled += jrt_load_relaxed(&place->handled); /* relaxed: it has ended. */
     supervisor->result.returned += place->returned;
     supervisor->result.dead += place->dead;
-    jrt_debug_invariant("mail-count",
-                        place->sent == place->handled + place->returned + place->dead);
+    /* relaxed: it has ended. */
+    jrt_invariant("mail-count",
+                  place->sent == jrt_load_relaxed(&place->handled) + place->returned + place->dead);
     struct jrt_ledger *ledger = place->ledger;
     size_t             bytes = jrt_spec_bytes(place->spec);
     struct jrt_spec   *spec = place->spec;
@@ -553,14 +559,6 @@ void jrt_place_told_and_ended(struct jrt_actor_place *place)
         jrt_place_notify(place, JRT_AWAIT_START, JANUS_GONE);
         jrt_place_settle(place);
     }
-}
-
-void jrt_place_close(struct jrt_actor_place *place)
-{
-    jrt_place_lock(place);
-    place->starts = place->open = false;
-    jrt_senders_serve(place, true);
-    jrt_place_unlock(place);
 }
 
 /* What the end means, [step-decide]. */

@@ -62,6 +62,7 @@ static void set_nursery(const janus_supervisor *supervisor, janus_nursery_option
                                    .policy = JANUS_POLICY_WAIT_ALL,
                                    .name = options->name != NULL ? options->name : "supervisor",
                                    .budget = options->budget,
+                                   .granted = options->granted,
                                    .spawn_cap = options->spawn_cap,
                                    .budget_cap = options->budget_cap,
                                    .channel_cap = options->channel_cap,
@@ -178,8 +179,11 @@ static janus_status check_children(janus_supervisor *supervisor, const janus_chi
     jrt_lock(&supervisor->lock);
     for (size_t i = 0; i < count && status == JANUS_OK; i++) {
         struct jrt_spec *spec;
-        status = jrt_spec_make(supervisor, &children[i], &spec);
-        if (status == JANUS_OK) jrt_spec_put(spec);
+        bool             made;
+        status = jrt_spec_make(supervisor, &children[i], &spec, &made);
+        if (status != JANUS_OK) break;
+        jrt_spec_forget(supervisor, spec); /* nobody has paid for it */
+        jrt_spec_put(spec);
     }
     jrt_supervisor_unlock(supervisor);
     return status;
@@ -250,15 +254,16 @@ static void link_place(janus_supervisor *supervisor, struct jrt_actor_place *pla
 static janus_status new_place(janus_supervisor *supervisor, struct jrt_spec *spec,
                               struct jrt_ledger *ledger, struct jrt_actor_place **out)
 {
-    janus_status status = jrt_place_take(out);
+    janus_status status = jrt_place_take(ledger, out);
     if (status != JANUS_OK) return status;
     struct jrt_actor_place *place = *out;
     place->resident.rules = &jrt_actor_rules;
-    place->resident.site = (janus_site){.file = "supervisor", .line = (int)place->index};
+    place->resident.site = (janus_site){.file = "supervisor", .line = (int)jrt_place_index(place)};
     place->supervisor = supervisor;
     place->spec = spec;
+    if (spec->child.behaviour != NULL)
+        place->message_bytes = (uint16_t)spec->child.behaviour->message_bytes;
     place->fresh = true;
-    place->ledger = ledger;
     link_place(supervisor, place);
     if (!jrt_ids_add(supervisor, place)) {
         supervisor->last = place->before;
@@ -341,10 +346,8 @@ static janus_status add_locked(janus_supervisor *supervisor, struct jrt_spec *sp
     return jrt_start_begin(*out, waiter);
 }
 
-janus_status janus_supervisor_add(janus_supervisor *supervisor, const janus_child *child,
-                                  janus_actor *out)
+static janus_status add(janus_supervisor *supervisor, const janus_child *child, janus_actor *out)
 {
-    jrt_stack_check(); /* [stack-reserve] */
     struct jrt_spec        *spec = NULL;
     struct jrt_ledger      *ledger = NULL;
     struct jrt_actor_place *place = NULL;
@@ -353,12 +356,14 @@ janus_status janus_supervisor_add(janus_supervisor *supervisor, const janus_chil
     if (supervisor == NULL || child == NULL) return JANUS_INVALID;
     janus_status status = jrt_supervisor_may_manage(supervisor);
     if (status != JANUS_OK) return status;
+    bool made;
     jrt_lock(&supervisor->lock);
-    status = jrt_spec_make(supervisor, child, &spec);
+    status = jrt_spec_make(supervisor, child, &spec, &made);
     jrt_supervisor_unlock(supervisor);
     if (status != JANUS_OK) return status;
     size_t bytes = jrt_spec_bytes(spec);
-    status = jrt_ledger_charge(bytes, &ledger);
+    bool   unpaid = made && (status = jrt_spec_charge(spec)) != JANUS_OK;
+    if (status == JANUS_OK) status = jrt_ledger_charge(bytes, &ledger);
     if (status == JANUS_OK && spec->options.priority == JANUS_PRIORITY_HIGH) {
         status = jrt_terms_outside(); /* [spawn-high] */
         if (status != JANUS_OK) jrt_ledger_refund(ledger, bytes);
@@ -370,10 +375,31 @@ janus_status janus_supervisor_add(janus_supervisor *supervisor, const janus_chil
         serial = place != NULL ? place->serial : 0;
         if (place == NULL) jrt_ledger_refund(ledger, bytes);
     }
+    if (unpaid) jrt_spec_forget(supervisor, spec);
     if (place == NULL) jrt_spec_put(spec);
     jrt_supervisor_unlock(supervisor);
     if (status == JANUS_WOULD_WAIT) status = jrt_start_wait(supervisor, place, &waiter, serial);
     bool same = status == JANUS_EXISTS && place == NULL; /* of that id, not of that name */
     if (out != NULL && (status == JANUS_OK || same || status == JANUS_IGNORED)) *out = handle;
     return status;
+}
+
+/* Ends a call with an error, for janus_explain. The refusal of a start is noted without a task,
+ * because the supervisor starts the child: it is the caller's. */
+static janus_status tell(janus_status status, const char *call)
+{
+    struct jrt_trouble    *trouble = &jrt_thread_self()->trouble;
+    const struct jrt_task *task = jrt_task_current();
+    if (status >= 0 || status == JANUS_IGNORED) return status;
+    if (trouble->fresh && trouble->status == status && trouble->task == 0 && task != NULL)
+        trouble->task = jrt_task_id(task);
+    return jrt_trouble_end(status, call);
+}
+
+janus_status janus_supervisor_add(janus_supervisor *supervisor, const janus_child *child,
+                                  janus_actor *out)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    jrt_thread_self()->trouble.fresh = false;
+    return tell(add(supervisor, child, out), "janus_supervisor_add");
 }

@@ -204,10 +204,15 @@ void jrt_supervisor_free(struct jrt_nursery *n);
 /* Specifications: spec.c. */
 
 /* Checks a specification, and makes a copy, or shares the supervisor's last one. INVALID:
- * janus_explain names the field. */
+ * janus_explain names the field. With the lock. If *out_made, the caller charges for the copy,
+ * without the lock, or forgets it. */
 janus_status jrt_spec_make(janus_supervisor *supervisor, const janus_child *given,
-                           struct jrt_spec **out);
-void         jrt_spec_put(struct jrt_spec *spec);
+                           struct jrt_spec **out, bool *out_made);
+janus_status jrt_spec_charge(struct jrt_spec *spec);
+/* Drops a reference. With the lock. */
+void jrt_spec_put(struct jrt_spec *spec);
+/* The supervisor does not share the specification any longer. With the lock. */
+void jrt_spec_forget(janus_supervisor *supervisor, struct jrt_spec *spec);
 
 /* Ids of children. With the lock. False: no memory. */
 bool                    jrt_ids_add(janus_supervisor *supervisor, struct jrt_actor_place *place);
@@ -221,9 +226,10 @@ void         jrt_place_unname(struct jrt_actor_place *place);
 /* Whether another actor has its name. */
 bool jrt_place_name_taken(const struct jrt_actor_place *place);
 
-/* A child's failure, for the reports. With the lock. In report.c. */
+/* A child's failure, for the reports. `gives_up` says why the supervisor ends now. OK: it goes on.
+ * With the lock. In look.c. */
 void jrt_report_failure(janus_supervisor *supervisor, const struct jrt_actor_place *place,
-                        bool restarts);
+                        bool restarts, janus_status gives_up);
 void jrt_report_stuck(const struct jrt_actor_place *place);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What rooms below call upwards; see task/upcalls.h. */
 #include "task/upcalls.h"
+#include "actor/question.h"
 #include "actor/supervisor.h"
 #include "cancel/token.h"
 #include "explore/session.h"
@@ -18,6 +19,7 @@ const struct jrt_upcalls jrt_upcalls = {
     .pay_patience = jrt_task_pay_patience,
     .flush_tokens = jrt_tokens_flush,
     .flush_actors = jrt_actors_flush,
+    .forget_question = jrt_question_forget,
     .supervisor_abandon = jrt_supervisor_abandon,
     .supervisor_free = jrt_supervisor_free,
     .anybody_waits = jrt_anybody_waits,

@@ -28,6 +28,7 @@
 #include "task/purse.h"
 #include "task/roster.h"
 #include "task/task.h"
+#include "task/upcalls.h"
 #include "task/worker.h"
 #include "work/limit.h"
 #include "work/poll.h"
@@ -109,6 +110,7 @@ void jrt_worker_close(struct jrt_worker *worker)
     free(worker->loads);
     jrt_poll_close(worker);
     jrt_holder_forget(worker);
+    jrt_upcalls.forget_question(worker);
 }
 
 static uint8_t plainness(const struct jrt_worker *worker)

@@ -34,6 +34,9 @@ struct jrt_upcalls {
     /* Timers have rung: what they mean to actors. */
     void (*flush_actors)(void);
 
+    /* For rt. A worker is being closed: its spare question goes back. */
+    void (*forget_question)(struct jrt_worker *worker);
+
     /* For nursery. A task ends without ending its supervisor: before and after the supervisor's
      * nursery ends. */
     void (*supervisor_abandon)(struct jrt_nursery *n);

@@ -207,18 +207,18 @@ static int64_t scene_ask_refused(void *argument)
 {
     struct role       full = {0}, asking = {.notice = take_answer};
     struct survey     survey;
-    struct gate       gate;
+    struct door       gate;
     janus_supervisor *stage = open_stage();
     (void)argument;
     survey_init(&survey, act_note);
-    gate_init(&gate);
+    door_init(&gate);
     asking.stage = &survey;
     survey.others[0] =
         ADD(stage, .argument = &full, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
     janus_actor asker = ADD(stage, .argument = &asking);
     MUST_EQ(janus_ask(survey.others[0], &(struct line){act_note, NULL, 1}, 0, play_late()),
             JANUS_STATE); /* not a handler */
-    tell(survey.others[0], act_gate, &gate, 1);
+    tell(survey.others[0], act_door, &gate, 1);
     await_inside(&gate);
     tell(survey.others[0], act_note, NULL, 2);
     tell(asker, act_ask_full, NULL, 0);
@@ -307,7 +307,7 @@ TEST("a call of many actors gives each one's answer at its own place") { PLAY(sc
 
 static int64_t act_by_order(struct self *self, janus_letter *letter, const struct line *line)
 {
-    struct gate *gate = self->role->stage;
+    struct door *gate = self->role->stage;
     if (self->sum == 0) return act_note(self, letter, line);
     if (self->sum == 1) return -100;                          /* it fails */
     if (self->sum == 2) return JANUS_ACTOR_GO_ON;             /* it does not answer */
@@ -318,13 +318,13 @@ static int64_t act_by_order(struct self *self, janus_letter *letter, const struc
 static int64_t scene_call_all_down(void *argument)
 {
     struct role       roles[MANY] = {0};
-    struct gate       gate;
+    struct door       gate;
     janus_actor       actors[MANY];
     janus_status      statuses[MANY];
     int64_t           replies[MANY] = {0};
     janus_supervisor *stage = open_stage();
     (void)argument;
-    gate_init(&gate);
+    door_init(&gate);
     for (int i = 0; i < MANY; i++) {
         roles[i].stage = &gate;
         actors[i] = ADD(stage, .argument = &roles[i], .restart = JANUS_RESTART_TEMPORARY);

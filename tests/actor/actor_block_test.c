@@ -50,21 +50,20 @@ static int64_t act_no_block(struct self *self, janus_letter *letter, const struc
 
 static int64_t scene_travel(void *argument)
 {
-    struct role       role = {0};
-    int64_t           before = 0, after = 0;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
-    size_t            mine = live_bytes();
+    struct solo solo = {.role = {0}};
+    int64_t     before = 0, after = 0;
+    size_t      mine = live_bytes();
     (void)argument;
-    MUST_EQ(request(actor, act_no_block, NULL, 100, &before), JANUS_OK);
+    OPEN_SOLO(&solo);
+    MUST_EQ(request(solo.actor, act_no_block, NULL, 100, &before), JANUS_OK);
     for (int i = 2; i <= 5; i++) {
-        MUST_EQ(send_block(actor, act_take_block, i, make_block(i)), JANUS_OK);
+        MUST_EQ(send_block(solo.actor, act_take_block, i, make_block(i)), JANUS_OK);
         MUST_EQ(live_bytes(), mine); /* it has left */
     }
-    MUST_EQ(request(actor, act_no_block, NULL, 101, &after), JANUS_OK);
-    LOGGED(&role, 100, 2, 3, 4, 5, 101);
+    MUST_EQ(request(solo.actor, act_no_block, NULL, 101, &after), JANUS_OK);
+    LOGGED(&solo.role, 100, 2, 3, 4, 5, 101);
     MUST_EQ(after - before, 2 * ((BYTES + 15) / 16 * 16)); /* 3 and 5 are the actor's */
-    close_stage(stage);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -112,34 +111,29 @@ TEST("an actor passes a block on with another message") { PLAY(scene_forward); }
 
 static int64_t scene_refused(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    struct line       line = {act_take_block, NULL, 2};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
-    size_t mine = live_bytes();
-    char  *block = make_block(2);
+    struct solo solo = {.role = {0}};
+    struct line line = {act_take_block, NULL, 2};
+    size_t      mine = live_bytes();
+    char       *block = make_block(2);
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 1);
-    MUST_EQ(janus_cast_with(actor, &line, JANUS_CAST_OPTIONS(.block = block, .refuses = true)),
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    keep_busy(&solo, 0);
+    tell(solo.actor, act_note, NULL, 1);
+    MUST_EQ(janus_cast_with(solo.actor, &line, JANUS_CAST_OPTIONS(.block = block, .refuses = true)),
             JANUS_WOULD_WAIT);
     for (int i = 0; i < BYTES; i++) MUST_EQ(block[i], 2);
     janus_actor narrow;
-    MUST_EQ(janus_actor_attenuate(actor, JANUS_ACTOR_MAY_CALL, &narrow), JANUS_OK);
+    MUST_EQ(janus_actor_attenuate(solo.actor, JANUS_ACTOR_MAY_CALL, &narrow), JANUS_OK);
     MUST_EQ(send_block(narrow, act_take_block, 2, block), JANUS_CAP_RIGHT);
-    janus_event_set(&gate.open);
-    MUST_EQ(settle(actor), 0);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
-    (void)await_end(actor);
-    MUST_EQ(send_block(actor, act_take_block, 2, block), JANUS_STALE);
+    let_go(&solo);
+    MUST_EQ(settle(solo.actor), 0);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
+    (void)await_end(solo.actor);
+    MUST_EQ(send_block(solo.actor, act_take_block, 2, block), JANUS_STALE);
     for (int i = 0; i < BYTES; i++) MUST_EQ(block[i], 2);
     janus_discard(block);
     MUST_EQ(live_bytes(), mine);
-    close_stage(stage);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -147,34 +141,29 @@ TEST("a cast that fails leaves the block with its sender, detached") { PLAY(scen
 
 static int64_t scene_max_bytes(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    struct line       line = {act_take_block, NULL, 4};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_bytes = 2500));
+    struct solo solo = {.role = {0}};
+    struct line line = {act_take_block, NULL, 4};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
-    await_inside(&gate);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_bytes = 2500));
+    keep_busy(&solo, 0);
     for (int i = 0; i < 2; i++) {
-        MUST_EQ(send_block(actor, act_take_block, 4, make_block(4)), JANUS_OK);
+        MUST_EQ(send_block(solo.actor, act_take_block, 4, make_block(4)), JANUS_OK);
     }
     char        *third = make_block(4);
     janus_status status =
-        janus_cast_with(actor, &line, JANUS_CAST_OPTIONS(.block = third, .refuses = true));
+        janus_cast_with(solo.actor, &line, JANUS_CAST_OPTIONS(.block = third, .refuses = true));
     MUST(status == JANUS_FULL || status == JANUS_WOULD_WAIT);
-    tell(actor, act_note, NULL, 9); /* without a block there is room */
-    janus_event_set(&gate.open);
-    MUST_EQ(settle(actor), 0);
-    MUST_EQ(send_block(actor, act_take_block, 4, third), JANUS_OK);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 0, 4, 4, 9, 4);
+    tell(solo.actor, act_note, NULL, 9); /* without a block there is room */
+    let_go(&solo);
+    MUST_EQ(settle(solo.actor), 0);
+    MUST_EQ(send_block(solo.actor, act_take_block, 4, third), JANUS_OK);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 0, 4, 4, 9, 4);
     char *large = janus_detach(janus_alloc(5000)); /* it never fits */
     MUST(large != NULL);
-    MUST_EQ(send_block(actor, act_take_block, 4, large), JANUS_FULL);
+    MUST_EQ(send_block(solo.actor, act_take_block, 4, large), JANUS_FULL);
     janus_discard(large);
-    close_stage(stage);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -184,22 +173,18 @@ TEST("blocks in a mailbox have at most max_bytes together") { PLAY(scene_max_byt
 
 static int64_t scene_dead_blocks(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    size_t            mine = live_bytes();
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {0}};
+    size_t      mine = live_bytes();
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
-    await_inside(&gate);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    keep_busy(&solo, 0);
     for (int i = 0; i < 5; i++) {
-        MUST_EQ(send_block(actor, act_take_block, i, make_block(i)), JANUS_OK);
+        MUST_EQ(send_block(solo.actor, act_take_block, i, make_block(i)), JANUS_OK);
     }
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
-    janus_event_set(&gate.open);
-    (void)await_end(actor);
-    MUST_EQ(close_stage(stage).dead, 5);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
+    let_go(&solo);
+    (void)await_end(solo.actor);
+    MUST_EQ(close_stage(solo.stage).dead, 5);
     MUST_EQ(live_bytes(), mine);
     return 0;
 }
@@ -216,25 +201,21 @@ static int64_t act_fail_with_block(struct self *self, janus_letter *letter, cons
 
 static int64_t scene_restart_blocks(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    int64_t           fresh = 0, after = 0;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    int64_t     fresh = 0, after = 0;
     (void)argument;
-    gate_init(&gate);
-    MUST_EQ(request(actor, act_no_block, NULL, 100, &fresh), JANUS_OK);
-    tell(actor, act_gate, &gate, 101);
-    await_inside(&gate);
+    OPEN_SOLO(&solo);
+    MUST_EQ(request(solo.actor, act_no_block, NULL, 100, &fresh), JANUS_OK);
+    keep_busy(&solo, 101);
     for (int i = 1; i <= 4; i++) {
-        MUST_EQ(send_block(actor, act_fail_with_block, i, make_block(i)), JANUS_OK);
+        MUST_EQ(send_block(solo.actor, act_fail_with_block, i, make_block(i)), JANUS_OK);
     }
-    janus_event_set(&gate.open);
-    MUST_EQ(request(actor, act_no_block, NULL, 102, &after), JANUS_OK);
-    LOGGED(&role, 100, 101, 1, 2, 3, 4, 102);
+    let_go(&solo);
+    MUST_EQ(request(solo.actor, act_no_block, NULL, 102, &after), JANUS_OK);
+    LOGGED(&solo.role, 100, 101, 1, 2, 3, 4, 102);
     MUST_EQ(after, fresh); /* those of failed incarnations were freed */
-    MUST_EQ(role.starts, 3);
-    close_stage(stage);
+    MUST_EQ(solo.role.starts, 3);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -259,18 +240,17 @@ static int64_t act_open_up(struct self *self, janus_letter *letter, const struct
 
 static int64_t scene_later_blocks(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
+    OPEN_SOLO(&solo);
     for (int i = 0; i < 4; i++) {
-        MUST_EQ(send_block(actor, act_block_later, i, make_block(i)), JANUS_OK);
+        MUST_EQ(send_block(solo.actor, act_block_later, i, make_block(i)), JANUS_OK);
     }
-    tell(actor, act_return, NULL, -100); /* they survive a restart, too */
-    tell(actor, act_open_up, NULL, 0);
-    MUST_EQ(settle(actor), 1);
-    LOGGED(&role, 0, 1, 2, 3);
-    close_stage(stage);
+    tell(solo.actor, act_return, NULL, -100); /* they survive a restart, too */
+    tell(solo.actor, act_open_up, NULL, 0);
+    MUST_EQ(settle(solo.actor), 1);
+    LOGGED(&solo.role, 0, 1, 2, 3);
+    close_stage(solo.stage);
     return 0;
 }
 

@@ -40,12 +40,6 @@ static janus_supervisor *open_pool(struct boss *boss)
 
 /* Acts that need more of one component than the actor has. */
 
-static int64_t nothing(void *argument)
-{
-    (void)argument;
-    return 0;
-}
-
 static void spend_ops(void *argument)
 {
     (void)argument;
@@ -198,12 +192,12 @@ static const janus_budget for_one = {300, 1 << 20, 0, 20, 10};
 static int64_t scene_poison(void *argument)
 {
     struct role       role = {0};
-    struct gate       gate;
+    struct door       gate;
     janus_supervisor *stage = open_pool(NULL);
     janus_actor       actor = ADD(stage, .argument = &role, .options = LIMITED);
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
+    door_init(&gate);
+    tell(actor, act_door, &gate, 1);
     await_inside(&gate);
     tell(actor, act_ops, NULL, 10);
     tell(actor, act_ops, NULL, 5000); /* the poison */
@@ -260,6 +254,162 @@ static int64_t scene_message_budget_alone(void *argument)
 }
 
 TEST("a message_budget without a budget or a pool is refused") { PLAY(scene_message_budget_alone); }
+
+/* Pools. */
+
+/* Two exhaustions are too many, but what the pool pays does not count. */
+static int64_t scene_portions(void *argument)
+{
+    struct role       role = {0};
+    janus_supervisor *stage = NULL;
+    (void)argument;
+    MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.budget = &pool, .max_exhaustions = 1),
+                                  &stage),
+            JANUS_OK);
+    janus_actor actor = ADD(stage, .argument = &role);
+    MUST_EQ(request(actor, act_ops, NULL, 50000, NULL), JANUS_OK);
+    MUST_EQ(request(actor, act_ops, NULL, 60000, NULL), JANUS_GONE); /* the pool is empty */
+    MUST_EQ(role.starts, 1);
+    MUST_EQ(janus_supervisor_end(stage, NULL), JANUS_BUDGET_EXHAUSTED);
+    return 0;
+}
+
+TEST("a busy actor draws from its pool until the pool is empty") { PLAY(scene_portions); }
+
+/* A boss that always grants more than the pool has. */
+static janus_verdict grant_all(void *argument, const janus_exhausted *child, janus_budget *grant)
+{
+    int *calls = argument;
+    MUST(strcmp(child->name, "spender") == 0);
+    ++*calls;
+    *grant = janus_budget_of(UINT64_MAX, 0, 0, 0, 0);
+    return JANUS_VERDICT_RECHARGE;
+}
+
+static int64_t scene_grant_all(void *argument)
+{
+    int               calls = 0;
+    struct role       role = {0};
+    janus_supervisor *stage = NULL;
+    (void)argument;
+    MUST_EQ(
+        janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.budget = &pool, .on_exhausted = grant_all,
+                                                       .on_exhausted_argument = &calls),
+                              &stage),
+        JANUS_OK);
+    janus_actor actor = ADD(stage, .id = "spender", .argument = &role);
+    MUST_EQ(request(actor, act_ops, NULL, 80000, NULL), JANUS_OK);
+    MUST_EQ(calls, 1); /* it got the rest of the pool */
+    MUST_EQ(request(actor, act_ops, NULL, 80000, NULL), JANUS_GONE);
+    MUST_EQ(calls, 2);
+    MUST_EQ(janus_supervisor_end(stage, NULL), JANUS_BUDGET_EXHAUSTED);
+    return 0;
+}
+
+TEST("a recharge gives what the pool has; if that is nothing, the child ends and does not wait")
+{
+    PLAY(scene_grant_all);
+}
+
+static const janus_budget for_large = {20000, 1 << 20, 0, 100, 10};
+
+static int64_t scene_large_message(void *argument)
+{
+    struct role       role = {0};
+    janus_supervisor *stage = open_pool(NULL);
+    janus_actor       actor =
+        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.message_budget = &for_large));
+    (void)argument;
+    for (int i = 0; i < 3; i++) MUST_EQ(request(actor, act_ops, NULL, 19000, NULL), JANUS_OK);
+    MUST_EQ(role.starts, 1);
+    MUST_EQ(request(actor, act_ops, NULL, 21000, NULL), JANUS_RESTARTED);
+    MUST_EQ(settle(actor), 0);
+    janus_actor_info info = look(actor);
+    MUST_EQ(info.last.kind, JANUS_END_KIND_EXHAUSTED);
+    MUST_EQ(info.last.lacks, JANUS_COMPONENT_OPS);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("a message may use its whole message_budget, also if the actor has to draw it from the pool")
+{
+    PLAY(scene_large_message);
+}
+
+/* Each refill is 2000 ops, and the limit of a letter lies in the middle of the second. */
+static int64_t scene_refill_in_message(void *argument)
+{
+    static const janus_budget most = {3500, 1 << 20, 0, 100, 10};
+    struct boss               boss = {.verdict = JANUS_VERDICT_RECHARGE, .times = 1000};
+    struct role               role = {0};
+    janus_supervisor         *stage = open_pool(&boss);
+    janus_actor               actor =
+        ADD(stage, .argument = &role,
+            .options = JANUS_ACTOR_OPTIONS(.budget = &little, .message_budget = &most));
+    (void)argument;
+    MUST_EQ(request(actor, act_ops, NULL, 3300, NULL), JANUS_OK);
+    MUST_EQ(request(actor, act_ops, NULL, 3300, NULL), JANUS_OK); /* with what was above */
+    MUST(boss.calls >= 3);
+    MUST(boss.calls <= 4);
+    MUST_EQ(role.starts, 1);
+    MUST_EQ(request(actor, act_ops, NULL, 3700, NULL), JANUS_RESTARTED);
+    MUST(boss.calls <= 7); /* a letter above its limit asks for nothing more */
+    MUST_EQ(settle(actor), 0);
+    MUST_EQ(look(actor).last.kind, JANUS_END_KIND_EXHAUSTED);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("a refill in a handler does not raise message_budget") { PLAY(scene_refill_in_message); }
+
+static int64_t scene_part_of_allowance(void *argument)
+{
+    const janus_budget  dry = {100000, UINT64_C(10) << 20, 100, 1000, 0}; /* no syscalls */
+    struct role         role = {0};
+    janus_supervisor   *stage = NULL;
+    janus_actor_options options = {.struct_bytes = sizeof options, .budget = &little};
+    options.allowance.amount = janus_budget_of(500, 0, 0, 20, 10);
+    options.allowance.period_ns = JANUS_MS;
+    (void)argument;
+    MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.budget = &dry), &stage), JANUS_OK);
+    janus_actor actor = ADD(stage, .argument = &role, .options = &options);
+    MUST_EQ(request(actor, act_ops, NULL, 2400, NULL), JANUS_OK);
+    MUST_EQ(role.starts, 1);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("an allowance gives what the pool has, if the pool lacks another component")
+{
+    PLAY(scene_part_of_allowance, .timed = true);
+}
+
+static int64_t scene_too_often(void *argument)
+{
+    struct role         role = {0};
+    janus_supervisor   *stage = NULL;
+    janus_actor_options options = {.struct_bytes = sizeof options, .budget = &little};
+    options.allowance.amount = janus_budget_of(500, 0, 0, 20, 0);
+    options.allowance.period_ns = JANUS_MS;
+    (void)argument;
+    MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.budget = &pool, .max_exhaustions = 5),
+                                  &stage),
+            JANUS_OK);
+    janus_actor actor =
+        ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY, .options = &options);
+    MUST_EQ(request(actor, act_ops, NULL, 3300, NULL), JANUS_OK); /* five refills */
+    MUST_EQ(request(actor, act_ops, NULL, 1000, NULL), JANUS_GONE);
+    janus_end end = await_end(actor);
+    MUST_EQ(end.kind, JANUS_END_KIND_EXHAUSTED);
+    MUST_EQ(end.lacks, JANUS_COMPONENT_OPS);
+    close_stage(stage);
+    return 0;
+}
+
+TEST("a child that is exhausted more than max_exhaustions times in a period has failed")
+{
+    PLAY(scene_too_often, .timed = true);
+}
 
 /* Prices. */
 

@@ -6,18 +6,17 @@
 
 static int64_t scene_reply_now(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
+    OPEN_SOLO(&solo);
     for (int64_t i = 1, sum = 0, reply = 0; i <= 5; i++) {
         sum += i;
-        MUST_EQ(request(actor, act_add, NULL, i, &reply), JANUS_OK);
+        MUST_EQ(request(solo.actor, act_add, NULL, i, &reply), JANUS_OK);
         MUST_EQ(reply, sum);
     }
-    MUST_EQ(request(actor, act_add, NULL, 1, NULL), JANUS_OK); /* the reply is not wanted */
-    MUST_EQ(settle(actor), 16);
-    close_stage(stage);
+    MUST_EQ(request(solo.actor, act_add, NULL, 1, NULL), JANUS_OK); /* the reply is not wanted */
+    MUST_EQ(settle(solo.actor), 16);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -48,17 +47,16 @@ static int64_t act_reply_to_cast(struct self *self, janus_letter *letter, const 
 
 static int64_t scene_reply_once(void *argument)
 {
-    struct role       role = {0};
-    int64_t           reply = 0;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    int64_t     reply = 0;
     (void)argument;
-    MUST_EQ(request(actor, act_reply_twice, NULL, 5, &reply), JANUS_OK);
+    OPEN_SOLO(&solo);
+    MUST_EQ(request(solo.actor, act_reply_twice, NULL, 5, &reply), JANUS_OK);
     MUST_EQ(reply, 5);
-    tell(actor, act_reply_to_cast, NULL, 6);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 6);
-    close_stage(stage);
+    tell(solo.actor, act_reply_to_cast, NULL, 6);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 6);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -73,15 +71,14 @@ static int64_t act_silent(struct self *self, janus_letter *letter, const struct 
 
 static int64_t scene_no_reply(void *argument)
 {
-    struct role       role = {0};
-    int64_t           reply = 5;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {0}};
+    int64_t     reply = 5;
     (void)argument;
-    MUST_EQ(request(actor, act_silent, NULL, JANUS_ACTOR_GO_ON, &reply), JANUS_NO_REPLY);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    MUST_EQ(request(solo.actor, act_silent, NULL, JANUS_ACTOR_GO_ON, &reply), JANUS_NO_REPLY);
     MUST_EQ(reply, 5);
-    MUST_EQ(settle(actor), 0);
-    close_stage(stage);
+    MUST_EQ(settle(solo.actor), 0);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -89,14 +86,13 @@ TEST("a handler that returns without an answer gives NO_REPLY at once") { PLAY(s
 
 static int64_t scene_stop_without_reply(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    janus_status status = request(actor, act_silent, NULL, JANUS_ACTOR_STOP, NULL);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    janus_status status = request(solo.actor, act_silent, NULL, JANUS_ACTOR_STOP, NULL);
     MUST(status == JANUS_NO_REPLY || status == JANUS_GONE);
-    (void)await_end(actor);
-    close_stage(stage);
+    (void)await_end(solo.actor);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -155,20 +151,19 @@ static void await_kept(struct asker *asker)
 
 static int64_t scene_reply_later(void *argument)
 {
-    struct role       role = {0};
-    struct asker      askers[3];
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo  solo = {.role = {0}};
+    struct asker askers[3];
+    janus_status ended;
     (void)argument;
+    OPEN_SOLO(&solo);
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 3; i++) {
-            asker_init(&askers[i], actor);
+            asker_init(&askers[i], solo.actor);
             MUST_EQ(janus_spawn(n, run_asker, &askers[i]), JANUS_OK);
         }
         for (int i = 0; i < 3; i++) await_kept(&askers[i]);
-        for (int i = 2; i >= 1; i--) tell(actor, act_release, &askers[i], i * 10);
+        for (int i = 2; i >= 1; i--) tell(solo.actor, act_release, &askers[i], i * 10);
         int64_t reply = 5; /* anyone may answer */
         MUST_EQ(janus_reply_to(askers[0].kept, &reply), JANUS_OK);
         MUST_EQ(janus_reply_to(askers[0].kept, &reply), JANUS_STALE);
@@ -179,8 +174,8 @@ static int64_t scene_reply_later(void *argument)
         MUST_EQ(askers[i].status, JANUS_OK);
         MUST_EQ(askers[i].reply, wanted[i]);
     }
-    close_stage(stage);
-    LOGGED(&role, JANUS_OK, JANUS_OK);
+    close_stage(solo.stage);
+    LOGGED(&solo.role, JANUS_OK, JANUS_OK);
     return 0;
 }
 
@@ -229,25 +224,24 @@ TEST("a kept reply ends with its incarnation: the caller gets GONE, or RESTARTED
 
 static int64_t scene_late_reply(void *argument)
 {
-    struct role       role = {0};
-    struct asker      asker;
-    int64_t           reply = 0;
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo  solo = {.role = {0}};
+    struct asker asker;
+    int64_t      reply = 0;
+    janus_status ended;
     (void)argument;
-    asker_init(&asker, actor);
+    OPEN_SOLO(&solo);
+    asker_init(&asker, solo.actor);
     asker.within = JANUS_SECONDS;
     JANUS_NURSERY(n, ended) { MUST_EQ(janus_spawn(n, run_asker, &asker), JANUS_OK); }
     MUST_EQ(ended, JANUS_OK);
     MUST_EQ(asker.status, JANUS_DEADLINE);
     /* The reply comes while the same task waits for another one. */
-    tell(actor, act_release, &asker, 13);
-    MUST_EQ(request(actor, act_note, NULL, 14, &reply), JANUS_OK);
+    tell(solo.actor, act_release, &asker, 13);
+    MUST_EQ(request(solo.actor, act_note, NULL, 14, &reply), JANUS_OK);
     MUST_EQ(reply, 14);
     MUST_EQ(asker.reply, 77);
-    LOGGED(&role, JANUS_STALE, 14);
-    janus_supervisor_result result = close_stage(stage);
+    LOGGED(&solo.role, JANUS_STALE, 14);
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.handled, 3);
     return 0;
 }
@@ -260,27 +254,26 @@ TEST("a reply after the deadline is STALE to the replier, and reaches no later c
 
 static int64_t scene_late_in_one_task(void *argument)
 {
-    struct role       role = {0};
-    struct asker      first, second;
-    int64_t           reply = 0;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo  solo = {.role = {0}};
+    struct asker first, second;
+    int64_t      reply = 0;
     (void)argument;
-    asker_init(&first, actor);
-    asker_init(&second, actor);
+    OPEN_SOLO(&solo);
+    asker_init(&first, solo.actor);
+    asker_init(&second, solo.actor);
     first.within = second.within = JANUS_MS;
     MUST_EQ(run_asker(&first), 0);
     MUST_EQ(run_asker(&second), 0);
     MUST_EQ(first.status, JANUS_DEADLINE);
     MUST_EQ(second.status, JANUS_DEADLINE);
     MUST_EQ(janus_reply_to(first.kept, &(int64_t){1}), JANUS_STALE);
-    tell(actor, act_release, &second, 2);
-    MUST_EQ(request(actor, act_note, NULL, 3, &reply), JANUS_OK);
+    tell(solo.actor, act_release, &second, 2);
+    MUST_EQ(request(solo.actor, act_note, NULL, 3, &reply), JANUS_OK);
     MUST_EQ(reply, 3);
     MUST_EQ(first.reply, 77);
     MUST_EQ(second.reply, 77);
-    LOGGED(&role, JANUS_STALE, 3);
-    close_stage(stage);
+    LOGGED(&solo.role, JANUS_STALE, 3);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -291,23 +284,20 @@ TEST("an old right to answer never answers a new call of the same task")
 
 static int64_t scene_expired(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    struct line       line = {act_note, NULL, 9};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    struct line line = {act_note, NULL, 9};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
+    OPEN_SOLO(&solo);
+    keep_busy(&solo, 1);
     uint64_t begin = janus_now_ns();
-    MUST_EQ(janus_call(actor, &line, NULL, begin + JANUS_SECONDS), JANUS_DEADLINE);
+    MUST_EQ(janus_call(solo.actor, &line, NULL, begin + JANUS_SECONDS), JANUS_DEADLINE);
     MUST(janus_now_ns() - begin >= JANUS_SECONDS);
-    MUST_EQ(janus_call(actor, &line, NULL, begin), JANUS_DEADLINE); /* too late from the start */
-    janus_event_set(&gate.open);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 1); /* 9 was skipped */
-    janus_supervisor_result result = close_stage(stage);
+    MUST_EQ(janus_call(solo.actor, &line, NULL, begin),
+            JANUS_DEADLINE); /* too late from the start */
+    let_go(&solo);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 1); /* 9 was skipped */
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.handled, 2);
     MUST_EQ(result.returned, result.sent - 2);
     return 0;
@@ -327,13 +317,12 @@ static int64_t cancel_me(void *argument)
 
 static int64_t scene_cancelled_caller(void *argument)
 {
-    struct role       role = {0};
-    struct asker      asker;
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo  solo = {.role = {0}};
+    struct asker asker;
+    janus_status ended;
     (void)argument;
-    asker_init(&asker, actor);
+    OPEN_SOLO(&solo);
+    asker_init(&asker, solo.actor);
     JANUS_NURSERY(n, ended, .owner_apart = true)
     {
         MUST_EQ(janus_spawn(n, cancel_me, &asker), JANUS_OK);
@@ -344,8 +333,8 @@ static int64_t scene_cancelled_caller(void *argument)
     MUST_EQ(asker.status, JANUS_CANCELLED);
     MUST_EQ(janus_reply_to(asker.kept, &(int64_t){1}), JANUS_STALE);
     MUST_EQ(asker.reply, 77);
-    MUST_EQ(settle(actor), 0);
-    close_stage(stage);
+    MUST_EQ(settle(solo.actor), 0);
+    close_stage(solo.stage);
     return 0;
 }
 

@@ -144,7 +144,7 @@ static int64_t scene_count(void *argument)
 static void count_with(janus_overflow overflow)
 {
     overflow_of_play = overflow;
-    for (seed = 1; seed <= (JRT_ASAN ? 5 : 20); seed++) {
+    for (seed = 1; seed <= harness_part(20, 4); seed++) {
         PLAY(scene_count, .panics = true, .schedules = 50);
     }
 }
@@ -174,23 +174,19 @@ static int64_t act_aside(struct self *self, janus_letter *letter, const struct l
 
 static int64_t scene_dead_letters(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    for (int i = 0; i < 3; i++) tell(actor, act_aside, NULL, 0);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    for (int i = 0; i < 4; i++) tell(actor, act_note, NULL, 2);
-    janus_actor_info info = look(actor);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    for (int i = 0; i < 3; i++) tell(solo.actor, act_aside, NULL, 0);
+    keep_busy(&solo, 1);
+    for (int i = 0; i < 4; i++) tell(solo.actor, act_note, NULL, 2);
+    janus_actor_info info = look(solo.actor);
     MUST_EQ(info.messages, 7); /* put aside and waiting; one is in hand */
     MUST_EQ(info.handled, 1);
-    tell(actor, act_panic, NULL, 0);
-    janus_event_set(&gate.open);
-    await_kind(actor, JANUS_END_KIND_PANICKED);
-    janus_supervisor_result result = close_stage(stage);
+    tell(solo.actor, act_panic, NULL, 0);
+    let_go(&solo);
+    await_kind(solo.actor, JANUS_END_KIND_PANICKED);
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.sent, 9);
     MUST_EQ(result.handled, 6); /* the gate, four notes, the panic */
     MUST_EQ(result.dead, 3);    /* put aside */

@@ -117,19 +117,18 @@ static int64_t act_break_state(struct self *self, janus_letter *letter, const st
 
 static int64_t scene_fresh_state(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
+    OPEN_SOLO(&solo);
     for (int i = 0; i < 5; i++) {
-        tell(actor, act_add, NULL, 7);
-        tell(actor, act_break_state, NULL, -100);
-        MUST_EQ(settle(actor), 0);
+        tell(solo.actor, act_add, NULL, 7);
+        tell(solo.actor, act_break_state, NULL, -100);
+        MUST_EQ(settle(solo.actor), 0);
     }
-    MUST_EQ(role.starts, 6);
-    MUST_EQ(role.ends, 5);
-    MUST_EQ(look(actor).incarnation, 6);
-    MUST_EQ(close_stage(stage).restarts, 5);
+    MUST_EQ(solo.role.starts, 6);
+    MUST_EQ(solo.role.ends, 5);
+    MUST_EQ(look(solo.actor).incarnation, 6);
+    MUST_EQ(close_stage(solo.stage).restarts, 5);
     return 0;
 }
 
@@ -140,23 +139,19 @@ TEST("an actor that failed begins with zeroed state, and never goes on with the 
 
 static int64_t scene_mail_survives(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    tell(actor, act_return, NULL, -100);
-    tell(actor, act_note, NULL, 2);
-    tell(actor, act_panic, NULL, 0);
-    tell(actor, act_note, NULL, 3);
-    janus_event_set(&gate.open);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 1, 2, 3); /* and what failed did not come again */
-    MUST_EQ(role.starts, 3);
-    janus_supervisor_result result = close_stage(stage);
+    OPEN_SOLO(&solo);
+    keep_busy(&solo, 1);
+    tell(solo.actor, act_return, NULL, -100);
+    tell(solo.actor, act_note, NULL, 2);
+    tell(solo.actor, act_panic, NULL, 0);
+    tell(solo.actor, act_note, NULL, 3);
+    let_go(&solo);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 1, 2, 3); /* and what failed did not come again */
+    MUST_EQ(solo.role.starts, 3);
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.dead, 0);
     MUST_EQ(result.handled, 6);
     return 0;
@@ -169,23 +164,19 @@ TEST("messages that were not handled survive a failure; the message that failed 
 
 static int64_t scene_drops_mail(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .drops_mail = true);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    tell(actor, act_return, NULL, -100);
-    for (int i = 0; i < 4; i++) tell(actor, act_note, NULL, 2);
-    janus_event_set(&gate.open);
+    OPEN_SOLO(&solo, .drops_mail = true);
+    keep_busy(&solo, 1);
+    tell(solo.actor, act_return, NULL, -100);
+    for (int i = 0; i < 4; i++) tell(solo.actor, act_note, NULL, 2);
+    let_go(&solo);
     /* The second incarnation may begin before or after this call is queued. */
-    janus_status status = request(actor, act_note, NULL, 3, NULL);
+    janus_status status = request(solo.actor, act_note, NULL, 3, NULL);
     if (status != JANUS_OK) MUST_EQ(status, JANUS_RESTARTED);
-    MUST_EQ(settle(actor), 0);
-    MUST(role.logged == (status == JANUS_OK ? 2 : 1));
-    janus_supervisor_result result = close_stage(stage);
+    MUST_EQ(settle(solo.actor), 0);
+    MUST(solo.role.logged == (status == JANUS_OK ? 2 : 1));
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST(result.dead + result.returned == (status == JANUS_OK ? 4 : 5));
     return 0;
 }
@@ -216,16 +207,15 @@ static int64_t call_often(void *argument)
 
 static int64_t scene_only_one_hurt(void *argument)
 {
-    struct role       role = {0};
-    struct crowd      crowds[3];
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo  solo = {.role = {0}};
+    struct crowd crowds[3];
+    janus_status ended;
     (void)argument;
+    OPEN_SOLO(&solo);
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 3; i++) {
-            crowds[i] = (struct crowd){.actor = actor};
+            crowds[i] = (struct crowd){.actor = solo.actor};
             MUST_EQ(janus_spawn(n, call_often, &crowds[i]), JANUS_OK);
         }
     }
@@ -234,9 +224,9 @@ static int64_t scene_only_one_hurt(void *argument)
         MUST_EQ(crowds[i].answered, 4);
         MUST_EQ(crowds[i].restarted, 2);
     }
-    MUST_EQ(role.starts, 7);
-    MUST_EQ(role.logged, 12);
-    close_stage(stage);
+    MUST_EQ(solo.role.starts, 7);
+    MUST_EQ(solo.role.logged, 12);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -266,24 +256,24 @@ static int64_t act_mess(struct self *self, janus_letter *letter, const struct li
 
 static int64_t scene_mess(void *argument)
 {
-    struct role       role = {0};
-    struct mess       mess = {.defers = 0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    struct mess mess = {.defers = 0};
     (void)argument;
+    OPEN_SOLO(&solo);
     janus_mutex_init(&mess.lock, "left");
     for (int i = 0; i < 2; i++) { /* after a success, and after a failure */
-        tell(actor, act_mess, &mess, i == 0 ? JANUS_ACTOR_GO_ON : -100);
-        MUST_EQ(settle(actor), 0);
+        tell(solo.actor, act_mess, &mess, i == 0 ? JANUS_ACTOR_GO_ON : -100);
+        MUST_EQ(settle(solo.actor), 0);
         MUST_EQ(mess.defers, i + 1);
         MUST_EQ(janus_mutex_lock(&mess.lock), JANUS_OK);
         MUST(janus_mutex_is_abandoned(&mess.lock));
         MUST_EQ(janus_mutex_repaired(&mess.lock), JANUS_OK);
         MUST_EQ(janus_mutex_unlock(&mess.lock), JANUS_OK);
     }
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK); /* no shield holds it */
-    (void)await_end(actor);
-    close_stage(stage);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AT_ONCE, 0),
+            JANUS_OK); /* no shield holds it */
+    (void)await_end(solo.actor);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -300,21 +290,20 @@ static int64_t act_leave_nursery(struct self *self, janus_letter *letter, const 
 
 static int64_t scene_open_nursery(void *argument)
 {
-    struct role       role = {0};
-    janus_nursery     nursery;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo   solo = {.role = {0}};
+    janus_nursery nursery;
     (void)argument;
-    tell(actor, act_leave_nursery, &nursery, 0);
-    await_kind(actor, JANUS_END_KIND_PANICKED);
-    close_stage(stage);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    tell(solo.actor, act_leave_nursery, &nursery, 0);
+    await_kind(solo.actor, JANUS_END_KIND_PANICKED);
+    close_stage(solo.stage);
     return 0;
 }
 
 /* The explorer takes it for a broken contract. */
 TEST("a handler that leaves a nursery open panics")
 {
-    play_for_real(&(struct play){.entry = scene_open_nursery});
+    play_for_real(&(struct performance){.entry = scene_open_nursery});
 }
 
 static int64_t act_alloc(struct self *self, janus_letter *letter, const struct line *line)
@@ -329,19 +318,18 @@ static int64_t act_alloc(struct self *self, janus_letter *letter, const struct l
 
 static int64_t scene_memory(void *argument)
 {
-    struct role       role = {0};
-    int64_t           fresh = 0, kept = 0, after = 0;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    int64_t     fresh = 0, kept = 0, after = 0;
     (void)argument;
-    MUST_EQ(request(actor, act_alloc, NULL, 0, &fresh), JANUS_OK);
-    for (int i = 0; i < 4; i++) tell(actor, act_alloc, NULL, 4096);
-    MUST_EQ(request(actor, act_alloc, NULL, 0, &kept), JANUS_OK);
+    OPEN_SOLO(&solo);
+    MUST_EQ(request(solo.actor, act_alloc, NULL, 0, &fresh), JANUS_OK);
+    for (int i = 0; i < 4; i++) tell(solo.actor, act_alloc, NULL, 4096);
+    MUST_EQ(request(solo.actor, act_alloc, NULL, 0, &kept), JANUS_OK);
     MUST_EQ(kept, fresh + 4 * 4096);
-    tell(actor, act_return, NULL, -100);
-    MUST_EQ(request(actor, act_alloc, NULL, 0, &after), JANUS_OK);
+    tell(solo.actor, act_return, NULL, -100);
+    MUST_EQ(request(solo.actor, act_alloc, NULL, 0, &after), JANUS_OK);
     MUST_EQ(after, fresh);
-    close_stage(stage);
+    close_stage(solo.stage);
     return 0;
 }
 

@@ -25,7 +25,7 @@ enum {
 struct town {
     struct role       roles[STATES];
     janus_actor       actors[STATES];
-    struct gate       gates[STATES];
+    struct door       gates[STATES];
     janus_supervisor *stage;
     janus_kept_reply  kept;
     int               asker_ended;
@@ -33,7 +33,7 @@ struct town {
 
 static int64_t act_for_ever(struct self *self, janus_letter *letter, const struct line *line)
 {
-    struct gate *gate = line->argument;
+    struct door *gate = line->argument;
     (void)self, (void)letter;
     janus_event_set(&gate->inside);
     JANUS_IGNORE(janus_event_wait(&gate->open));
@@ -83,7 +83,7 @@ static int64_t act_keep(struct self *self, janus_letter *letter, const struct li
     return JANUS_ACTOR_GO_ON;
 }
 
-static int64_t act_sleep(struct self *self, janus_letter *letter, const struct line *line)
+static int64_t act_nap(struct self *self, janus_letter *letter, const struct line *line)
 {
     (void)self, (void)letter;
     janus_event_set(line->argument);
@@ -109,7 +109,7 @@ static void open_town(struct town *town)
                                   &town->stage),
             JANUS_OK);
     for (int i = 0; i < STATES; i++) {
-        gate_init(&town->gates[i]);
+        door_init(&town->gates[i]);
         town->actors[i] =
             ADD(town->stage, .argument = &town->roles[i], .stop_within_ns = 3 * JANUS_SECONDS,
                 .options = JANUS_ACTOR_OPTIONS(.max_messages = 4));
@@ -129,7 +129,7 @@ static void fill_town(struct town *town)
     MUST_EQ(janus_actor_suspend(town->actors[SUSPENDED]), JANUS_OK);
     for (int i = 0; i < 2; i++) tell(town->actors[SUSPENDED], act_note, NULL, i);
     tell(town->actors[DELAYED], act_return, NULL, -100);
-    tell(town->actors[SLEEPING], act_sleep, &town->gates[SLEEPING].inside, 0);
+    tell(town->actors[SLEEPING], act_nap, &town->gates[SLEEPING].inside, 0);
     await_inside(&town->gates[SLEEPING]);
     for (int i = 0; i < 3; i++) tell(town->actors[WITH_MAIL], act_note, NULL, i);
 }
@@ -184,7 +184,7 @@ static int64_t scene_end_together(void *argument)
     MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.stop_together = true), &town.stage),
             JANUS_OK);
     for (int i = 0; i < 5; i++) {
-        gate_init(&town.gates[i]);
+        door_init(&town.gates[i]);
         town.actors[i] =
             ADD(town.stage, .argument = &town.roles[i], .stop_within_ns = 3 * JANUS_SECONDS);
         tell(town.actors[i], act_for_ever, &town.gates[i], 0);

@@ -75,14 +75,14 @@ static int64_t act_call_in(struct self *self, janus_letter *letter, const struct
 static int64_t call_in_circle(play_act *act, bool full)
 {
     struct role       roles[2] = {0};
-    struct gate       gate;
+    struct door       gate;
     struct two        two;
     janus_supervisor *stage = open_stage();
-    gate_init(&gate);
+    door_init(&gate);
     two.a = ADD(stage, .argument = &roles[0]);
     two.b = ADD(stage, .argument = &roles[1], .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
     if (full) {
-        tell(two.b, act_gate, &gate, 0);
+        tell(two.b, act_door, &gate, 0);
         await_inside(&gate);
         tell(two.b, act_note, NULL, 1);
     }
@@ -119,14 +119,14 @@ static int64_t send_one(void *argument)
 static int64_t scene_place_again(void *argument)
 {
     struct role       roles[2] = {0};
-    struct gate       gate;
+    struct door       gate;
     janus_status      ended;
     janus_supervisor *stage = open_stage();
     janus_actor       old = ADD(stage, .argument = &roles[0], .restart = JANUS_RESTART_TEMPORARY,
                                 .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
     (void)argument;
-    gate_init(&gate);
-    tell(old, act_gate, &gate, 0);
+    door_init(&gate);
+    tell(old, act_door, &gate, 0);
     await_inside(&gate);
     tell(old, act_return, NULL, JANUS_ACTOR_STOP);
     JANUS_NURSERY(n, ended)
@@ -153,7 +153,7 @@ TEST("room that a sender had reserved is not taken from the next actor in that p
 
 static int64_t act_gate_and_fail(struct self *self, janus_letter *letter, const struct line *line)
 {
-    struct gate *gate = line->argument;
+    struct door *gate = line->argument;
     (void)self, (void)letter;
     janus_event_set(&gate->inside);
     JANUS_IGNORE(janus_event_wait(&gate->open));
@@ -162,25 +162,21 @@ static int64_t act_gate_and_fail(struct self *self, janus_letter *letter, const 
 
 static int64_t scene_dropped(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .drops_mail = true,
-                                  .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    struct solo  solo = {.role = {0}};
+    janus_status ended;
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate_and_fail, &gate, 0);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 1);
+    OPEN_SOLO(&solo, .drops_mail = true, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    tell(solo.actor, act_gate_and_fail, &solo.gate, 0);
+    await_inside(&solo.gate);
+    tell(solo.actor, act_note, NULL, 1);
     JANUS_NURSERY(n, ended)
     {
-        MUST_EQ(janus_spawn(n, send_one, &actor), JANUS_OK);
+        MUST_EQ(janus_spawn(n, send_one, &solo.actor), JANUS_OK);
         yield_often();
-        janus_event_set(&gate.open);
+        let_go(&solo);
     }
     MUST_EQ(ended, JANUS_OK);
-    close_stage(stage);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -198,29 +194,24 @@ static int64_t send_or_end(void *argument)
 
 static int64_t scene_passed_on(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_nursery     first, second;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    struct solo   solo = {.role = {0}};
+    janus_nursery first, second;
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 1);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    keep_busy(&solo, 0);
+    tell(solo.actor, act_note, NULL, 1);
     MUST_EQ(janus_nursery_open(&second, NULL), JANUS_OK);
     MUST_EQ(janus_nursery_open(&first, JANUS_NURSERY_OPTIONS(.owner_apart = true)), JANUS_OK);
-    MUST_EQ(janus_spawn(&first, send_or_end, &actor), JANUS_OK);
+    MUST_EQ(janus_spawn(&first, send_or_end, &solo.actor), JANUS_OK);
     yield_often();
-    MUST_EQ(janus_spawn(&second, send_or_end, &actor), JANUS_OK);
+    MUST_EQ(janus_spawn(&second, send_or_end, &solo.actor), JANUS_OK);
     yield_often();
-    janus_event_set(&gate.open);
+    let_go(&solo);
     janus_point();
     (void)janus_nursery_cancel(&first);
     JANUS_IGNORE(janus_nursery_end(&first, NULL));
     MUST_EQ(janus_nursery_end(&second, NULL), JANUS_OK);
-    close_stage(stage);
+    close_stage(solo.stage);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Actors, and tasks in a pool that use them, that want more than they were given. */
-#include "stage.h"
+#include "play.h"
 
 #include <malloc.h>
 
@@ -34,7 +34,7 @@ static janus_status run_alone(janus_entry *entry, uint64_t channel_ops)
     return run_in(NULL, entry, channel_ops);
 }
 
-static int64_t answer(void *state, janus_letter *letter)
+static int64_t answer_one(void *state, janus_letter *letter)
 {
     int64_t reply = 1;
     (void)state;
@@ -46,12 +46,12 @@ static const janus_behaviour honest = {.struct_bytes = sizeof honest,
                                        .name = "honest",
                                        .message_bytes = sizeof(int64_t),
                                        .reply_bytes = sizeof(int64_t),
-                                       .handle = answer};
+                                       .handle = answer_one};
 
 static void open_host(void)
 {
     CHECK_EQ(janus_supervisor_open(NULL, &host), JANUS_OK);
-    victim = enter(host, JANUS_CHILD(.behaviour = &honest, .id = "victim"));
+    victim = add_child(host, JANUS_CHILD(.behaviour = &honest, .id = "victim"));
 }
 
 /* The victim runs and answers, and never failed. */
@@ -60,7 +60,7 @@ static void end_host(void)
     int64_t reply = 0;
     CHECK_EQ(janus_call(victim, &(int64_t){0}, &reply, NEVER), JANUS_OK);
     CHECK_EQ(reply, 1);
-    CHECK_EQ(look_at(victim).failures, 0);
+    CHECK_EQ(look(victim).failures, 0);
     CHECK_EQ(janus_supervisor_end(host, NULL), JANUS_OK);
 }
 
@@ -85,7 +85,7 @@ static int64_t casts_twice(void *argument)
     CHECK_EQ(janus_actor_suspend(victim), JANUS_OK);
     CHECK_EQ(run_plugin(cast_twice), JANUS_CHILD_FAILED);
     CHECK_EQ(atomic_load(&reached), 1);
-    CHECK_EQ(look_at(victim).sent, 1);
+    CHECK_EQ(look(victim).sent, 1);
     CHECK_EQ(janus_actor_resume(victim), JANUS_OK);
     end_host();
     return 0;
@@ -119,7 +119,7 @@ static int64_t actor_calls_all(void *argument)
     int64_t told = 0;
     (void)argument;
     open_host();
-    janus_actor actor = enter(host, JANUS_CHILD(.behaviour = &caller));
+    janus_actor actor = add_child(host, JANUS_CHILD(.behaviour = &caller));
     CHECK_EQ(janus_call(actor, &(int64_t){0}, &told, NEVER), JANUS_OK);
     CHECK_EQ(told, JANUS_STATE);
     end_host();
@@ -171,7 +171,7 @@ static int64_t changes_behaviour(void *argument)
     janus_behaviour behaviour = honest;
     (void)argument;
     CHECK_EQ(janus_supervisor_open(NULL, &host), JANUS_OK);
-    victim = enter(host, JANUS_CHILD(.behaviour = &behaviour, .id = "victim"));
+    victim = add_child(host, JANUS_CHILD(.behaviour = &behaviour, .id = "victim"));
     behaviour.handle = answer_two;
     behaviour.message_bytes = 1 << 16;
     behaviour.state_bytes = (size_t)1 << 40;
@@ -192,8 +192,8 @@ static int64_t refund_too_much(void *argument)
     janus_supervisor *supervisor;
     (void)argument;
     CHECK_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
-    janus_actor actor = enter(supervisor, JANUS_CHILD(.behaviour = &behaviour, .id = "a",
-                                                      .restart = JANUS_RESTART_TRANSIENT));
+    janus_actor actor = add_child(supervisor, JANUS_CHILD(.behaviour = &behaviour, .id = "a",
+                                                          .restart = JANUS_RESTART_TRANSIENT));
     CHECK_EQ(janus_supervisor_stop_child(supervisor, actor), JANUS_OK);
     behaviour.state_bytes = (size_t)1 << 40;
     CHECK_EQ(janus_supervisor_remove_child(supervisor, actor), JANUS_OK);
@@ -250,6 +250,68 @@ static int64_t looks_around(void *argument)
 TEST("a task in a pool sees nothing of a supervisor outside of it")
 {
     rig_all(looks_around, NULL, 10);
+}
+
+/* Terms of a caller below the owner of the host's supervisor. */
+
+static janus_status add_here(char *why, size_t size)
+{
+    janus_actor  actor;
+    janus_status status = janus_supervisor_add(host, JANUS_CHILD(.behaviour = &honest), &actor);
+    if (status != JANUS_OK) CHECK(janus_explain(why, size) > 0);
+    return status;
+}
+
+static int64_t add_outside(void *argument)
+{
+    char why[512] = "";
+    CHECK_EQ(add_here(why, sizeof why), JANUS_CAP_WIDENS);
+    CHECK(strstr(why, argument) != NULL);
+    CHECK(strstr(why, "supervisor \"supervisor\"") != NULL);
+    return 0;
+}
+
+static int64_t add_freely(void *argument)
+{
+    char why[512] = "";
+    CHECK_EQ(add_here(why, sizeof why), JANUS_OK);
+    return argument != NULL;
+}
+
+static void run_below(const janus_nursery_options *options, const janus_spawn_options *each,
+                      janus_entry *entry, char *argument)
+{
+    janus_nursery nursery;
+    CHECK_EQ(janus_nursery_open(&nursery, options), JANUS_OK);
+    CHECK_EQ(janus_spawn_with(&nursery, entry, argument, each, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+}
+
+static int64_t add_on_terms(void *argument)
+{
+    static char            task[] = "this task", cell[] = "nursery \"cell\"";
+    const janus_cap_limits nothing = {.net = {.max_handles = 0}};
+    janus_authority       *root;
+    janus_cap              no_net;
+    (void)argument;
+    CHECK_EQ(janus_authority_take(NULL, &root), JANUS_OK);
+    CHECK_EQ(janus_cap_mint(root, 0,
+                            JANUS_CAP_GRANT(.kind = JANUS_CAP_KIND_NET, .limits = &nothing,
+                                            .rights = JANUS_RIGHT_NET_CONNECT),
+                            &no_net),
+             JANUS_OK);
+    open_host();
+    run_below(NULL, JANUS_SPAWN_OPTIONS(.net_cap = no_net), add_outside, task);
+    run_below(JANUS_NURSERY_OPTIONS(.name = "cell", .net_cap = no_net), NULL, add_outside, cell);
+    run_below(JANUS_NURSERY_OPTIONS(.exhaustion = JANUS_EXHAUSTION_END), NULL, add_freely, NULL);
+    run_below(NULL, NULL, add_freely, NULL);
+    end_host();
+    return 0;
+}
+
+TEST("a task whose capabilities are narrower adds no child to a supervisor outside, and learns why")
+{
+    CHECK_EQ(janus_run(NULL, add_on_terms, NULL, NULL), JANUS_OK);
 }
 
 static int64_t add_wide(void *argument)
@@ -313,7 +375,7 @@ static int64_t blocks(void *argument)
     CHECK_EQ(janus_blocking(call_blocking, NULL, &status), JANUS_OK);
     CHECK_EQ(status, JANUS_STATE);
     CHECK_EQ(run_plugin(block_plugin), JANUS_OK);
-    CHECK_EQ(look_at(victim).sent, 0);
+    CHECK_EQ(look(victim).sent, 0);
     end_host();
     return 0;
 }
@@ -356,8 +418,8 @@ static void panic_often(void)
         janus_supervisor_open(
             JANUS_SUPERVISOR_OPTIONS(.max_restarts = PANICS, .period_ns = AN_HOUR), &supervisor),
         JANUS_OK);
-    victim = enter(supervisor, JANUS_CHILD(.behaviour = &honest));
-    (void)enter(supervisor, JANUS_CHILD(.behaviour = &panics));
+    victim = add_child(supervisor, JANUS_CHILD(.behaviour = &honest));
+    (void)add_child(supervisor, JANUS_CHILD(.behaviour = &panics));
     JANUS_IGNORE(janus_supervisor_wait(supervisor, NEVER));
     CHECK_EQ(janus_supervisor_end(supervisor, &result), JANUS_TOO_OFTEN);
     CHECK_EQ(result.restarts, PANICS);
@@ -398,7 +460,7 @@ static int64_t fails_at_once(void *argument)
                                                        .on_end = restart_at_once),
                               &supervisor),
         JANUS_OK);
-    (void)enter(supervisor, JANUS_CHILD(.task = minus_seven));
+    (void)add_child(supervisor, JANUS_CHILD(.task = minus_seven));
     JANUS_IGNORE(janus_supervisor_wait(supervisor, NEVER));
     CHECK_EQ(janus_supervisor_end(supervisor, &result), JANUS_TOO_OFTEN);
     CHECK_EQ(result.restarts, 5000);

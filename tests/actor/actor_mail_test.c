@@ -45,15 +45,13 @@ static void send_from_all(janus_actor actor, janus_entry *entry, int count)
 
 static int64_t scene_one_at_a_time(void *argument)
 {
-    struct role       role = {0};
-    int               count = play_explored ? EACH : 2000;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 7));
+    struct solo solo = {.role = {0}};
+    int         count = play_explored ? EACH : 2000;
     (void)argument;
-    send_from_all(actor, send_many, count);
-    MUST_EQ(settle(actor), SENDERS * count);
-    close_stage(stage);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 7));
+    send_from_all(solo.actor, send_many, count);
+    MUST_EQ(settle(solo.actor), SENDERS * count);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -86,17 +84,15 @@ static int64_t send_in_order(void *argument)
 
 static int64_t scene_order(void *argument)
 {
-    int64_t           last[SENDERS] = {0};
-    struct role       role = {.stage = last};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 3));
+    int64_t     last[SENDERS] = {0};
+    struct solo solo = {.role = {.stage = last}};
     (void)argument;
-    send_from_all(actor, send_in_order, 9);
-    MUST_EQ(settle(actor), 0);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 3));
+    send_from_all(solo.actor, send_in_order, 9);
+    MUST_EQ(settle(solo.actor), 0);
     for (int i = 0; i < SENDERS; i++) MUST_EQ(last[i], 9);
-    MUST_EQ(role.starts, 1 + 2 * SENDERS);
-    janus_supervisor_result result = close_stage(stage);
+    MUST_EQ(solo.role.starts, 1 + 2 * SENDERS);
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.sent, SENDERS * 9 + 1);
     MUST_EQ(result.handled, result.sent);
     return 0;
@@ -126,21 +122,17 @@ static int64_t act_take_up(struct self *self, janus_letter *letter, const struct
 
 static int64_t scene_later(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 100);
-    await_inside(&gate);
-    for (int i = 1; i <= 5; i++) tell(actor, act_odd_later, NULL, i);
-    tell(actor, act_take_up, NULL, 1);
-    tell(actor, act_note, NULL, 200);
-    janus_event_set(&gate.open);
-    MUST_EQ(settle(actor), 1);
-    LOGGED(&role, 100, 2, 4, 1, 3, 5, 200); /* before those in the mailbox */
-    close_stage(stage);
+    OPEN_SOLO(&solo);
+    keep_busy(&solo, 100);
+    for (int i = 1; i <= 5; i++) tell(solo.actor, act_odd_later, NULL, i);
+    tell(solo.actor, act_take_up, NULL, 1);
+    tell(solo.actor, act_note, NULL, 200);
+    let_go(&solo);
+    MUST_EQ(settle(solo.actor), 1);
+    LOGGED(&solo.role, 100, 2, 4, 1, 3, 5, 200); /* before those in the mailbox */
+    close_stage(solo.stage);
     MUST_EQ(janus_actor_take_up(), JANUS_STATE);
     return 0;
 }
@@ -152,17 +144,16 @@ TEST("messages that were put aside come back in their order, before those in the
 
 static int64_t scene_later_again(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    for (int i = 1; i <= 3; i++) tell(actor, act_odd_later, NULL, i);
-    tell(actor, act_take_up, NULL, 0); /* they are put aside once more */
-    tell(actor, act_odd_later, NULL, 5);
-    tell(actor, act_take_up, NULL, 1);
-    MUST_EQ(settle(actor), 1);
-    LOGGED(&role, 2, 1, 3, 5);
-    close_stage(stage);
+    OPEN_SOLO(&solo);
+    for (int i = 1; i <= 3; i++) tell(solo.actor, act_odd_later, NULL, i);
+    tell(solo.actor, act_take_up, NULL, 0); /* they are put aside once more */
+    tell(solo.actor, act_odd_later, NULL, 5);
+    tell(solo.actor, act_take_up, NULL, 1);
+    MUST_EQ(settle(solo.actor), 1);
+    LOGGED(&solo.role, 2, 1, 3, 5);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -170,24 +161,21 @@ TEST("a message can be put aside again, and keeps its place") { PLAY(scene_later
 
 static int64_t scene_later_restart(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    for (int i = 1; i <= 4; i++) tell(actor, act_odd_later, NULL, i);
-    MUST_EQ(settle(actor), 0);
-    janus_actor_info info = look(actor);
+    OPEN_SOLO(&solo);
+    for (int i = 1; i <= 4; i++) tell(solo.actor, act_odd_later, NULL, i);
+    MUST_EQ(settle(solo.actor), 0);
+    janus_actor_info info = look(solo.actor);
     MUST_EQ(info.messages, 2); /* those put aside */
     MUST_EQ(info.handled, 3);
-    tell(actor, act_return, NULL, -100);
-    MUST_EQ(settle(actor), 0);
-    tell(actor, act_take_up, NULL, 1);
-    MUST_EQ(settle(actor), 1);
-    MUST_EQ(role.starts, 2);
-    LOGGED(&role, 2, 4, 1, 3);
-    MUST_EQ(close_stage(stage).dead, 0);
+    tell(solo.actor, act_return, NULL, -100);
+    MUST_EQ(settle(solo.actor), 0);
+    tell(solo.actor, act_take_up, NULL, 1);
+    MUST_EQ(settle(solo.actor), 1);
+    MUST_EQ(solo.role.starts, 2);
+    LOGGED(&solo.role, 2, 4, 1, 3);
+    MUST_EQ(close_stage(solo.stage).dead, 0);
     return 0;
 }
 
@@ -199,17 +187,15 @@ TEST("messages that were put aside survive a restart, in their order")
 
 static int64_t scene_later_fills(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 2));
+    struct solo solo = {.role = {0}};
     (void)argument;
-    tell(actor, act_odd_later, NULL, 1);
-    tell(actor, act_odd_later, NULL, 3);
-    MUST_EQ(try_say(actor, act_odd_later, NULL, 5), JANUS_WOULD_WAIT); /* they take room */
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_DRAIN, 0), JANUS_OK);
-    (void)await_end(actor);
-    janus_supervisor_result result = close_stage(stage);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 2));
+    tell(solo.actor, act_odd_later, NULL, 1);
+    tell(solo.actor, act_odd_later, NULL, 3);
+    MUST_EQ(try_say(solo.actor, act_odd_later, NULL, 5), JANUS_WOULD_WAIT); /* they take room */
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_DRAIN, 0), JANUS_OK);
+    (void)await_end(solo.actor);
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.dead, 2);
     MUST_EQ(result.sent, 2);
     return 0;
@@ -222,16 +208,15 @@ TEST("messages that were put aside take room, and are dead letters when the acto
 
 static int64_t scene_call_put_aside(void *argument)
 {
-    struct role       role = {0};
-    struct line       line = {act_odd_later, NULL, 1};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    struct line line = {act_odd_later, NULL, 1};
     (void)argument;
-    MUST_EQ(janus_call(actor, &line, NULL, janus_now_ns() + JANUS_SECONDS), JANUS_DEADLINE);
-    tell(actor, act_take_up, NULL, 1);
-    MUST_EQ(settle(actor), 1);
-    MUST_EQ(role.logged, 0); /* skipped: nobody waits for it */
-    MUST_EQ(close_stage(stage).returned, 1);
+    OPEN_SOLO(&solo);
+    MUST_EQ(janus_call(solo.actor, &line, NULL, janus_now_ns() + JANUS_SECONDS), JANUS_DEADLINE);
+    tell(solo.actor, act_take_up, NULL, 1);
+    MUST_EQ(settle(solo.actor), 1);
+    MUST_EQ(solo.role.logged, 0); /* skipped: nobody waits for it */
+    MUST_EQ(close_stage(solo.stage).returned, 1);
     return 0;
 }
 
@@ -244,25 +229,20 @@ TEST("a call that was put aside waits on, and is skipped after its deadline")
 
 static int64_t scene_refuse(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role,
-            .options = JANUS_ACTOR_OPTIONS(.max_messages = 2, .overflow = JANUS_OVERFLOW_FAIL));
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
-    await_inside(&gate);
-    for (int i = 1; i <= 2; i++) tell(actor, act_note, NULL, i);
-    MUST_EQ(say(actor, act_note, NULL, 3), JANUS_FULL);
-    janus_status status = try_say(actor, act_note, NULL, 3);
+    OPEN_SOLO(&solo,
+              .options = JANUS_ACTOR_OPTIONS(.max_messages = 2, .overflow = JANUS_OVERFLOW_FAIL));
+    keep_busy(&solo, 0);
+    for (int i = 1; i <= 2; i++) tell(solo.actor, act_note, NULL, i);
+    MUST_EQ(say(solo.actor, act_note, NULL, 3), JANUS_FULL);
+    janus_status status = try_say(solo.actor, act_note, NULL, 3);
     MUST(status == JANUS_FULL || status == JANUS_WOULD_WAIT);
-    janus_event_set(&gate.open);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_DRAIN, 0), JANUS_OK);
-    (void)await_end(actor);
-    LOGGED(&role, 0, 1, 2);
-    MUST_EQ(close_stage(stage).sent, 3);
+    let_go(&solo);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_DRAIN, 0), JANUS_OK);
+    (void)await_end(solo.actor);
+    LOGGED(&solo.role, 0, 1, 2);
+    MUST_EQ(close_stage(solo.stage).sent, 3);
     return 0;
 }
 
@@ -271,14 +251,14 @@ TEST("a full mailbox that refuses returns FULL, and nothing was sent") { PLAY(sc
 static int64_t scene_drop_oldest(void *argument)
 {
     struct role       role = {0};
-    struct gate       gate;
+    struct door       gate;
     janus_supervisor *stage = open_stage();
     janus_actor       actor = ADD(
         stage, .argument = &role,
         .options = JANUS_ACTOR_OPTIONS(.max_messages = 3, .overflow = JANUS_OVERFLOW_DROP_OLDEST));
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
+    door_init(&gate);
+    tell(actor, act_door, &gate, 0);
     await_inside(&gate);
     for (int i = 1; i <= 8; i++) tell(actor, act_note, NULL, i);
     MUST_EQ(look(actor).dead, 5);
@@ -299,26 +279,23 @@ TEST("a full mailbox that drops makes the oldest message a dead letter")
 
 static int64_t scene_cast_deadline(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    struct line       line = {act_note, NULL, 9};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    struct solo solo = {.role = {0}};
+    struct line line = {act_note, NULL, 9};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 1);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    keep_busy(&solo, 0);
+    tell(solo.actor, act_note, NULL, 1);
     uint64_t begin = janus_now_ns();
-    MUST_EQ(janus_cast_with(actor, &line, JANUS_CAST_OPTIONS(.deadline_ns = begin + JANUS_SECONDS)),
+    MUST_EQ(janus_cast_with(solo.actor, &line,
+                            JANUS_CAST_OPTIONS(.deadline_ns = begin + JANUS_SECONDS)),
             JANUS_DEADLINE);
     MUST(janus_now_ns() - begin >= JANUS_SECONDS);
-    MUST_EQ(janus_cast_with(actor, &line, JANUS_CAST_OPTIONS(.refuses = true)), JANUS_WOULD_WAIT);
-    janus_event_set(&gate.open);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 0, 1);
-    MUST_EQ(close_stage(stage).sent, 3);
+    MUST_EQ(janus_cast_with(solo.actor, &line, JANUS_CAST_OPTIONS(.refuses = true)),
+            JANUS_WOULD_WAIT);
+    let_go(&solo);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 0, 1);
+    MUST_EQ(close_stage(solo.stage).sent, 3);
     return 0;
 }
 
@@ -329,15 +306,14 @@ TEST("a cast waits for room until its deadline, and then nothing was sent")
 
 static int64_t scene_cast_null(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    MUST_EQ(janus_cast(actor, NULL), JANUS_INVALID);
-    MUST_EQ(janus_try_cast(actor, NULL), JANUS_INVALID);
-    MUST_EQ(janus_call(actor, NULL, NULL, play_late()), JANUS_INVALID);
-    MUST_EQ(look(actor).sent, 0);
-    close_stage(stage);
+    OPEN_SOLO(&solo);
+    MUST_EQ(janus_cast(solo.actor, NULL), JANUS_INVALID);
+    MUST_EQ(janus_try_cast(solo.actor, NULL), JANUS_INVALID);
+    MUST_EQ(janus_call(solo.actor, NULL, NULL, play_late()), JANUS_INVALID);
+    MUST_EQ(look(solo.actor).sent, 0);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -360,15 +336,15 @@ static int64_t wait_for_room(void *argument)
 static int64_t scene_cancelled_sender(void *argument)
 {
     struct role       role = {0};
-    struct gate       gate;
+    struct door       gate;
     janus_status      ended;
     janus_supervisor *stage = open_stage();
     janus_actor       actor =
         ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
     struct waiting waiting = {actor, JANUS_OK};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 0);
+    door_init(&gate);
+    tell(actor, act_door, &gate, 0);
     await_inside(&gate);
     tell(actor, act_note, NULL, 1);
     JANUS_NURSERY(n, ended, .owner_apart = true)
@@ -422,7 +398,7 @@ TEST("an actor that waits for its restart takes messages, and handles them after
 
 static void end_at_gate(struct self *self, const janus_end *end)
 {
-    struct gate *gate = self->role->stage;
+    struct door *gate = self->role->stage;
     if (end->kind != JANUS_END_KIND_FAILED) return;
     janus_event_set(&gate->inside);
     MUST_EQ(janus_event_wait(&gate->open), JANUS_OK);
@@ -430,12 +406,12 @@ static void end_at_gate(struct self *self, const janus_end *end)
 
 static int64_t scene_terminating(void *argument)
 {
-    struct gate       gate;
+    struct door       gate;
     struct role       role = {.end = end_at_gate, .stage = &gate};
     janus_supervisor *stage = open_stage();
     janus_actor       actor = ADD(stage, .argument = &role);
     (void)argument;
-    gate_init(&gate);
+    door_init(&gate);
     tell(actor, act_return, NULL, -100);
     await_inside(&gate);
     for (int i = 1; i <= 3; i++) MUST_EQ(say(actor, act_note, NULL, i), JANUS_OK);
@@ -454,38 +430,34 @@ TEST("an actor that has failed takes messages while its terminate runs")
 
 static int64_t act_gate_and_fail(struct self *self, janus_letter *letter, const struct line *line)
 {
-    MUST_EQ(act_gate(self, letter, line), JANUS_ACTOR_GO_ON);
+    MUST_EQ(act_door(self, letter, line), JANUS_ACTOR_GO_ON);
     return -100;
 }
 
 static int64_t scene_fail_while_full(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    struct waiting    waiting[3];
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor =
-        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    struct solo    solo = {.role = {0}};
+    struct waiting waiting[3];
+    janus_status   ended;
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate_and_fail, &gate, 0);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 1);
+    OPEN_SOLO(&solo, .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    tell(solo.actor, act_gate_and_fail, &solo.gate, 0);
+    await_inside(&solo.gate);
+    tell(solo.actor, act_note, NULL, 1);
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 3; i++) {
-            waiting[i] = (struct waiting){actor, JANUS_OK};
+            waiting[i] = (struct waiting){solo.actor, JANUS_OK};
             MUST_EQ(janus_spawn(n, wait_for_room, &waiting[i]), JANUS_OK);
         }
         MUST_EQ(janus_yield(), JANUS_OK);
-        janus_event_set(&gate.open);
+        let_go(&solo);
     }
     MUST_EQ(ended, JANUS_OK);
     for (int i = 0; i < 3; i++) MUST_EQ(waiting[i].status, JANUS_OK);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 0, 1, 5, 5, 5);
-    close_stage(stage);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 0, 1, 5, 5, 5);
+    close_stage(solo.stage);
     return 0;
 }
 

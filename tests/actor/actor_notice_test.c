@@ -276,14 +276,14 @@ static int64_t act_watch(struct self *self, janus_letter *letter, const struct l
 static int64_t scene_overtake(void *argument)
 {
     struct role       role = {.notice = log_notice}, other = {0};
-    struct gate       gate;
+    struct door       gate;
     janus_supervisor *stage = open_stage();
     janus_actor       actor = ADD(stage, .argument = &role);
     janus_actor       dying = ADD(stage, .argument = &other, .restart = JANUS_RESTART_TEMPORARY);
     (void)argument;
-    gate_init(&gate);
+    door_init(&gate);
     MUST_EQ(request(actor, act_watch, &dying, 5, NULL), JANUS_OK);
-    tell(actor, act_gate, &gate, 100);
+    tell(actor, act_door, &gate, 100);
     await_inside(&gate);
     for (int i = 0; i < 64; i++) tell(actor, act_note, NULL, i);
     MUST_EQ(try_say(actor, act_note, NULL, 64), JANUS_WOULD_WAIT);

@@ -11,17 +11,16 @@ static bool is_stopped(janus_end_kind kind)
 
 static int64_t scene_return_stop(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TRANSIENT);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    for (int i = 0; i < 3; i++) tell(actor, act_note, NULL, i);
-    tell(actor, act_return, NULL, JANUS_ACTOR_STOP);
-    await_kind(actor, JANUS_END_KIND_NORMAL);
-    MUST_EQ(role.ends, 1);
-    MUST_EQ(role.last.kind, JANUS_END_KIND_NORMAL);
-    LOGGED(&role, 0, 1, 2);
-    close_stage(stage);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TRANSIENT);
+    for (int i = 0; i < 3; i++) tell(solo.actor, act_note, NULL, i);
+    tell(solo.actor, act_return, NULL, JANUS_ACTOR_STOP);
+    await_kind(solo.actor, JANUS_END_KIND_NORMAL);
+    MUST_EQ(solo.role.ends, 1);
+    MUST_EQ(solo.role.last.kind, JANUS_END_KIND_NORMAL);
+    LOGGED(&solo.role, 0, 1, 2);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -32,22 +31,18 @@ TEST("an actor that returns STOP has handled what came before, and ends normally
 
 static int64_t scene_after_this(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    for (int i = 0; i < 5; i++) tell(actor, act_note, NULL, 2);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
-    MUST_EQ(say(actor, act_note, NULL, 3), JANUS_CLOSED);
-    janus_event_set(&gate.open);
-    await_kind(actor, JANUS_END_KIND_STOPPED);
-    LOGGED(&role, 1);
-    MUST_EQ(role.last.kind, JANUS_END_KIND_STOPPED);
-    janus_supervisor_result result = close_stage(stage);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    keep_busy(&solo, 1);
+    for (int i = 0; i < 5; i++) tell(solo.actor, act_note, NULL, 2);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
+    MUST_EQ(say(solo.actor, act_note, NULL, 3), JANUS_CLOSED);
+    let_go(&solo);
+    await_kind(solo.actor, JANUS_END_KIND_STOPPED);
+    LOGGED(&solo.role, 1);
+    MUST_EQ(solo.role.last.kind, JANUS_END_KIND_STOPPED);
+    janus_supervisor_result result = close_stage(solo.stage);
     MUST_EQ(result.dead, 5);
     MUST_EQ(result.handled, 1);
     return 0;
@@ -60,22 +55,18 @@ TEST("AFTER_THIS ends the letter in hand; what is queued becomes dead letters")
 
 static int64_t scene_drain(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_PERMANENT);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    for (int i = 2; i < 7; i++) tell(actor, act_note, NULL, i);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_DRAIN, 0), JANUS_OK);
-    MUST_EQ(say(actor, act_note, NULL, 9), JANUS_CLOSED);
-    janus_event_set(&gate.open);
-    MUST(is_stopped(await_end(actor).kind));
-    LOGGED(&role, 1, 2, 3, 4, 5, 6);
-    MUST_EQ(role.starts, 1); /* for good, though it is PERMANENT */
-    MUST_EQ(close_stage(stage).dead, 0);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_PERMANENT);
+    keep_busy(&solo, 1);
+    for (int i = 2; i < 7; i++) tell(solo.actor, act_note, NULL, i);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_DRAIN, 0), JANUS_OK);
+    MUST_EQ(say(solo.actor, act_note, NULL, 9), JANUS_CLOSED);
+    let_go(&solo);
+    MUST(is_stopped(await_end(solo.actor).kind));
+    LOGGED(&solo.role, 1, 2, 3, 4, 5, 6);
+    MUST_EQ(solo.role.starts, 1); /* for good, though it is PERMANENT */
+    MUST_EQ(close_stage(solo.stage).dead, 0);
     return 0;
 }
 
@@ -86,7 +77,7 @@ TEST("DRAIN takes no more messages, handles those that wait, and ends even a per
 
 static int64_t act_hang(struct self *self, janus_letter *letter, const struct line *line)
 {
-    struct gate *gate = line->argument;
+    struct door *gate = line->argument;
     (void)letter;
     janus_event_set(&gate->inside);
     note(self, janus_event_wait(&gate->open)); /* nobody opens */
@@ -95,22 +86,19 @@ static int64_t act_hang(struct self *self, janus_letter *letter, const struct li
 
 static int64_t scene_at_once(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_hang, &gate, 0);
-    await_inside(&gate);
-    for (int i = 0; i < 3; i++) tell(actor, act_note, NULL, 2);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
-    janus_end end = await_end(actor);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    tell(solo.actor, act_hang, &solo.gate, 0);
+    await_inside(&solo.gate);
+    for (int i = 0; i < 3; i++) tell(solo.actor, act_note, NULL, 2);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
+    janus_end end = await_end(solo.actor);
     MUST(end.kind == JANUS_END_KIND_STOPPED || end.kind == JANUS_END_KIND_CANCELLED ||
          end.kind == JANUS_END_KIND_NEVER);
-    LOGGED(&role, JANUS_CANCELLED);
-    MUST_EQ(role.ends, 1);
-    MUST_EQ(close_stage(stage).dead, 3);
+    LOGGED(&solo.role, JANUS_CANCELLED);
+    MUST_EQ(solo.role.ends, 1);
+    MUST_EQ(close_stage(solo.stage).dead, 3);
     return 0;
 }
 
@@ -122,11 +110,11 @@ static int64_t scene_stop_late(void *argument)
     (void)argument;
     for (int i = 0; i < 2; i++) {
         struct role       role = {0};
-        struct gate       gate;
+        struct door       gate;
         janus_supervisor *stage = open_stage();
         janus_actor       actor = ADD(stage, .argument = &role);
         uint64_t          begin = janus_now_ns();
-        gate_init(&gate);
+        door_init(&gate);
         tell(actor, act_hang, &gate, 0);
         await_inside(&gate);
         MUST_EQ(janus_actor_stop(actor, hows[i], 3 * JANUS_SECONDS), JANUS_OK);
@@ -146,19 +134,18 @@ TEST("an actor that does not stop within its time is cancelled")
 
 static int64_t scene_stop_twice(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    MUST_EQ(janus_actor_stop(actor, (janus_stop_how)99, 0), JANUS_INVALID);
-    MUST_EQ(settle(actor), 0);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
-    (void)await_end(actor);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_STALE);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_STALE);
-    MUST_EQ(role.starts, 1);
-    MUST_EQ(role.ends, 1);
-    close_stage(stage);
+    OPEN_SOLO(&solo);
+    MUST_EQ(janus_actor_stop(solo.actor, (janus_stop_how)99, 0), JANUS_INVALID);
+    MUST_EQ(settle(solo.actor), 0);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
+    (void)await_end(solo.actor);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_STALE);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_STALE);
+    MUST_EQ(solo.role.starts, 1);
+    MUST_EQ(solo.role.ends, 1);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -218,35 +205,31 @@ static int64_t call_one(void *argument)
 
 static int64_t scene_end_wakes_senders(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    struct sender     senders[4];
-    janus_status      ended;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY,
-                                  .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    struct solo   solo = {.role = {0}};
+    struct sender senders[4];
+    janus_status  ended;
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 2); /* the mailbox is full */
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY,
+              .options = JANUS_ACTOR_OPTIONS(.max_messages = 1));
+    keep_busy(&solo, 1);
+    tell(solo.actor, act_note, NULL, 2); /* the mailbox is full */
     JANUS_NURSERY(n, ended)
     {
         for (int i = 0; i < 4; i++) {
-            senders[i] = (struct sender){actor, JANUS_OK};
+            senders[i] = (struct sender){solo.actor, JANUS_OK};
             MUST_EQ(janus_spawn(n, i % 2 == 0 ? send_one : call_one, &senders[i]), JANUS_OK);
         }
-        MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
-        janus_event_set(&gate.open);
+        MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
+        let_go(&solo);
     }
     MUST_EQ(ended, JANUS_OK);
     for (int i = 0; i < 4; i++) {
         MUST(senders[i].status == JANUS_CLOSED || senders[i].status == JANUS_STALE ||
              (i % 2 == 1 && senders[i].status == JANUS_GONE));
     }
-    (void)await_end(actor);
-    LOGGED(&role, 1);
-    MUST_EQ(close_stage(stage).dead, 1);
+    (void)await_end(solo.actor);
+    LOGGED(&solo.role, 1);
+    MUST_EQ(close_stage(solo.stage).dead, 1);
     return 0;
 }
 
@@ -306,17 +289,16 @@ static void end_with_panic(struct self *self, const janus_end *end)
 
 static int64_t scene_panic_in_terminate(void *argument)
 {
-    struct role       role = {.end = end_with_panic};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
+    struct solo solo = {.role = {.end = end_with_panic}};
     (void)argument;
-    tell(actor, act_return, NULL, -55);
-    await_kind(actor, JANUS_END_KIND_FAILED);
-    actor = ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY);
-    tell(actor, act_return, NULL, JANUS_ACTOR_STOP);
-    await_kind(actor, JANUS_END_KIND_NORMAL);
-    MUST_EQ(role.ends, 2);
-    close_stage(stage);
+    OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY);
+    tell(solo.actor, act_return, NULL, -55);
+    await_kind(solo.actor, JANUS_END_KIND_FAILED);
+    solo.actor = ADD(solo.stage, .argument = &solo.role, .restart = JANUS_RESTART_TEMPORARY);
+    tell(solo.actor, act_return, NULL, JANUS_ACTOR_STOP);
+    await_kind(solo.actor, JANUS_END_KIND_NORMAL);
+    MUST_EQ(solo.role.ends, 2);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -335,14 +317,13 @@ static void end_with_wait(struct self *self, const janus_end *end)
 
 static int64_t scene_terminate_waits(void *argument)
 {
-    struct role       role = {.end = end_with_wait};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {.end = end_with_wait}};
     (void)argument;
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
-    (void)await_end(actor);
-    LOGGED(&role, JANUS_OK, JANUS_OK);
-    close_stage(stage);
+    OPEN_SOLO(&solo);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
+    (void)await_end(solo.actor);
+    LOGGED(&solo.role, JANUS_OK, JANUS_OK);
+    close_stage(solo.stage);
     return 0;
 }
 

@@ -4,26 +4,25 @@
 
 static int64_t scene_suspend(void *argument)
 {
-    struct role       role = {0};
-    char              text[64];
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
+    char        text[64];
     (void)argument;
-    tell(actor, act_add, NULL, 5);
-    MUST_EQ(settle(actor), 5);
-    MUST_EQ(janus_actor_suspend(actor), JANUS_OK);
-    MUST(look(actor).suspended);
-    for (int i = 1; i <= 3; i++) tell(actor, act_note, NULL, i);
-    MUST_EQ(janus_actor_describe(actor, text, sizeof text, play_late()), JANUS_OK);
+    OPEN_SOLO(&solo);
+    tell(solo.actor, act_add, NULL, 5);
+    MUST_EQ(settle(solo.actor), 5);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_OK);
+    MUST(look(solo.actor).suspended);
+    for (int i = 1; i <= 3; i++) tell(solo.actor, act_note, NULL, i);
+    MUST_EQ(janus_actor_describe(solo.actor, text, sizeof text, play_late()), JANUS_OK);
     MUST(strcmp(text, "sum 5") == 0);
     for (int i = 0; i < 5; i++) MUST_EQ(janus_yield(), JANUS_OK);
-    MUST_EQ(role.logged, 0);
-    MUST_EQ(look(actor).messages, 3);
-    MUST_EQ(janus_actor_resume(actor), JANUS_OK);
-    MUST_EQ(settle(actor), 5);
-    MUST(!look(actor).suspended);
-    LOGGED(&role, 1, 2, 3);
-    close_stage(stage);
+    MUST_EQ(solo.role.logged, 0);
+    MUST_EQ(look(solo.actor).messages, 3);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_OK);
+    MUST_EQ(settle(solo.actor), 5);
+    MUST(!look(solo.actor).suspended);
+    LOGGED(&solo.role, 1, 2, 3);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -34,20 +33,19 @@ TEST("a suspended actor handles nothing, is described, and goes on when it is re
 
 static int64_t scene_suspend_states(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    MUST_EQ(janus_actor_resume(actor), JANUS_STATE);
-    MUST_EQ(janus_actor_suspend(actor), JANUS_OK);
-    MUST_EQ(janus_actor_suspend(actor), JANUS_STATE);
-    MUST_EQ(janus_actor_resume(actor), JANUS_OK);
-    MUST_EQ(janus_actor_resume(actor), JANUS_STATE);
-    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
-    (void)await_end(actor);
-    MUST_EQ(janus_actor_suspend(actor), JANUS_STALE);
-    MUST_EQ(janus_actor_resume(actor), JANUS_STALE);
-    close_stage(stage);
+    OPEN_SOLO(&solo);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_STATE);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_OK);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_STATE);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_OK);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_STATE);
+    MUST_EQ(janus_actor_stop(solo.actor, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
+    (void)await_end(solo.actor);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_STALE);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_STALE);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -55,23 +53,19 @@ TEST("to suspend a suspended actor, or to resume another, is STATE") { PLAY(scen
 
 static int64_t scene_suspend_in_hand(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    tell(actor, act_note, NULL, 2);
-    MUST_EQ(janus_actor_suspend(actor), JANUS_OK); /* does not wait for the handler */
-    janus_event_set(&gate.open);
+    OPEN_SOLO(&solo);
+    keep_busy(&solo, 1);
+    tell(solo.actor, act_note, NULL, 2);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_OK); /* does not wait for the handler */
+    let_go(&solo);
     for (int i = 0; i < 5; i++) MUST_EQ(janus_yield(), JANUS_OK);
-    MUST_EQ(look(actor).messages, 1);
-    MUST_EQ(janus_actor_resume(actor), JANUS_OK);
-    MUST_EQ(settle(actor), 0);
-    LOGGED(&role, 1, 2);
-    close_stage(stage);
+    MUST_EQ(look(solo.actor).messages, 1);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_OK);
+    MUST_EQ(settle(solo.actor), 0);
+    LOGGED(&solo.role, 1, 2);
+    close_stage(solo.stage);
     return 0;
 }
 
@@ -102,14 +96,13 @@ TEST("a suspended actor can be stopped, in each way") { PLAY(scene_suspended_end
 
 static int64_t scene_stage_ends(void *argument)
 {
-    struct role       role = {0};
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    MUST_EQ(janus_actor_suspend(actor), JANUS_OK);
-    tell(actor, act_note, NULL, 1);
-    close_stage(stage); /* it does not hang */
-    MUST_EQ(role.ends, 1);
+    OPEN_SOLO(&solo);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_OK);
+    tell(solo.actor, act_note, NULL, 1);
+    close_stage(solo.stage); /* it does not hang */
+    MUST_EQ(solo.role.ends, 1);
     return 0;
 }
 
@@ -182,23 +175,19 @@ TEST("a describe that panics changes nothing, and the caller gets NO_REPLY")
 
 static int64_t scene_suspend_restart(void *argument)
 {
-    struct role       role = {0};
-    struct gate       gate;
-    janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role);
+    struct solo solo = {.role = {0}};
     (void)argument;
-    gate_init(&gate);
+    OPEN_SOLO(&solo);
     /* The letter in hand fails after the suspend: "a suspended actor goes on after a restart". */
-    tell(actor, act_gate, &gate, 1);
-    await_inside(&gate);
-    MUST_EQ(janus_actor_suspend(actor), JANUS_OK);
-    janus_event_set(&gate.open);
-    tell(actor, act_return, NULL, -100);
-    MUST_EQ(janus_actor_resume(actor), JANUS_OK);
-    MUST_EQ(settle(actor), 0);
-    MUST_EQ(role.starts, 2);
-    MUST(!look(actor).suspended);
-    close_stage(stage);
+    keep_busy(&solo, 1);
+    MUST_EQ(janus_actor_suspend(solo.actor), JANUS_OK);
+    let_go(&solo);
+    tell(solo.actor, act_return, NULL, -100);
+    MUST_EQ(janus_actor_resume(solo.actor), JANUS_OK);
+    MUST_EQ(settle(solo.actor), 0);
+    MUST_EQ(solo.role.starts, 2);
+    MUST(!look(solo.actor).suspended);
+    close_stage(solo.stage);
     return 0;
 }
 

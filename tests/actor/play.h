@@ -1,116 +1,34 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What tests of actors share: a scene runs explored and for real, players do what their messages
- * say, and every stage closes with balanced books.
+ * What tests of actors and supervisors share. PLAY runs a scene under many schedules and for real.
+ * A scene is the entry of a task: it makes all that it needs, and checks with MUST. The actors are
+ * players, which do what their messages say. Every stage closes with balanced books.
  *
- * More schedules: SCHEDULES=100000 build/gcc-release/tests/actor/actor_mail_test
+ *     static int64_t scene(void *argument)
+ *     {
+ *         struct play       play;
+ *         struct role       anna = {.play = &play, .name = 'a'};
+ *         janus_supervisor *supervisor = play_open(&play, NULL);
+ *         janus_actor       actor = add_child(supervisor, CHILD(&anna, .id = "a"));
+ *         crash(actor);
+ *         MUST_EQ(settle(actor), 0);                    // it is new
+ *         play_end(&play, supervisor, JANUS_OK);
+ *         MUST_LOG(&play, "+afa+a-a");
+ *         return 0;
+ *     }
+ *
+ * A player with a name logs what happens to it, two letters for each event:
+ *
+ *     +a  its init succeeded           na, sa, fa, ca  its terminate ran: NORMAL, STOPPED, FAILED,
+ *     !a  its init did not             CANCELLED. MUST_LOG takes - for n and s
+ *
+ * More schedules: SCHEDULES=100000 build/gcc-release/tests/actor/actor_mail_test. JANUSRT_REPLAY
+ * plays the schedule that failed.
  */
 #ifndef JANUSRT_TESTS_ACTOR_PLAY_H
 #define JANUSRT_TESTS_ACTOR_PLAY_H
 
-#include "harness.h"
-
-#include <janusrt/actor.h>
-#include <janusrt/janus.h>
-#include <janusrt/supervisor.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { PLAY_SCHEDULES = JRT_ASAN || JRT_DEBUG ? 100 : 1000, PLAY_ROUNDS = 5, PLAY_LOG = 96 };
-
-/* Whether the explorer runs the scene. It prints the schedule of a failed check. */
-static bool play_explored;
-
-/* A check that may stand anywhere in a scene. In an actor it never looks like a failed actor. */
-#define MUST(condition)                                                                            \
-    (__builtin_expect(!!(condition), 1) ? (void)0 : play_failed(#condition, __FILE__, __LINE__))
-
-/* A check that prints both numbers. */
-#define MUST_EQ(left, right)                                                                       \
-    do {                                                                                           \
-        const long long must_left = (long long)(left);                                             \
-        const long long must_right = (long long)(right);                                           \
-        if (must_left != must_right)                                                               \
-            play_differs(#left " == " #right, must_left, must_right, __FILE__, __LINE__);          \
-    } while (0)
-
-__attribute__((noreturn, cold)) static inline void play_failed(const char *text, const char *file,
-                                                               int line)
-{
-    if (play_explored) janus_expect_failed(text, file, line);
-    harness_fail(file, line, text);
-}
-
-__attribute__((noreturn, cold)) static inline void play_differs(const char *text, long long left,
-                                                                long long right, const char *file,
-                                                                int line)
-{
-    static char sentence[200];
-    (void)snprintf(sentence, sizeof sentence, "%s: %lld, %lld", text, left, right);
-    play_failed(sentence, file, line);
-}
-
-/* A scene, and how it is run. */
-struct play {
-    janus_entry                   *entry;
-    bool                           panics;    /* its tasks panic on purpose */
-    bool                           timed;     /* it needs the simulated clock */
-    uint64_t                       schedules; /* 0: PLAY_SCHEDULES */
-    const janus_scheduler_options *scheduler; /* NULL: the defaults */
-};
-
-/* Runs a scene under many schedules, then for real on two workers: PLAY(scene, .panics = true). */
-#define PLAY(...) play_all(&(struct play){.entry = __VA_ARGS__})
-
-static inline void play_schedules(const struct play *play, janus_strategy strategy)
-{
-    janus_scheduler_options scheduler = {.struct_bytes = sizeof scheduler};
-    janus_explore_result    result = JANUS_EXPLORE_RESULT();
-    const char             *more = getenv("SCHEDULES");
-    uint64_t                schedules =
-        play->schedules != 0 && !JRT_ASAN && !JRT_DEBUG ? play->schedules : PLAY_SCHEDULES;
-    if (play->scheduler != NULL) scheduler = *play->scheduler;
-    scheduler.quiet_panics = true;
-    play_explored = true;
-    janus_status status = janus_explore(
-        JANUS_EXPLORE_OPTIONS(.strategy = strategy, .worker_count = 2, .stale_allowed = true,
-                              .schedules = more != NULL ? strtoull(more, NULL, 0) : schedules,
-                              .panics_allowed = play->panics, .max_steps = 500000,
-                              .max_time_ns = 40000 * JANUS_SECONDS, .scheduler = &scheduler,
-                              .quiet = true),
-        play->entry, NULL, &result);
-    play_explored = false;
-    if (status == JANUS_OK) return;
-    printf("# JANUSRT_REPLAY='%s'\n", result.replay != NULL ? result.replay : "");
-    (void)fflush(stdout);
-    harness_fail(__FILE__, __LINE__,
-                 result.failing != JANUS_FAILING_NOT ? result.message : janus_status_name(status));
-}
-
-static inline void play_for_real(const struct play *play)
-{
-    janus_scheduler_options scheduler = {.struct_bytes = sizeof scheduler};
-    janus_run_result        run = JANUS_RUN_RESULT();
-    if (play->scheduler != NULL) scheduler = *play->scheduler;
-    scheduler.worker_count = 2;
-    scheduler.quiet_panics = true;
-    janus_status status = janus_run_with(&scheduler, play->entry, NULL, &run);
-    if (status == JANUS_OK) return;
-    if (run.deadlock) printf("# %s\n", run.deadlock_text);
-    (void)fflush(stdout);
-    harness_fail(__FILE__, __LINE__, run.failures > 0 ? run.first.text : janus_status_name(status));
-}
-
-/* Exploring uses one thread: ThreadSanitizer would find nothing, and be slow. */
-static inline void play_all(const struct play *play)
-{
-    if (!JRT_TSAN) {
-        play_schedules(play, JANUS_STRATEGY_RANDOM);
-        play_schedules(play, JANUS_STRATEGY_PCT);
-    }
-    for (int i = 0; i < PLAY_ROUNDS && !play->timed; i++) play_for_real(play);
-}
+#include "scene.h"
 
 /* Players. */
 
@@ -128,14 +46,24 @@ struct line {
 
 /* What one player is over all its incarnations: the argument of its init. */
 struct role {
-    int64_t   (*start)(struct self *self);                        /* NULL: nothing to do */
-    int64_t   (*notice)(struct self *self, janus_letter *letter); /* NULL: it logs the tag */
-    void      (*end)(struct self *self, const janus_end *end);    /* NULL: nothing to do */
-    void     *stage;                                              /* whatever the scene shares */
-    int       starts, ends;
-    janus_end last; /* as terminate got it */
-    int64_t   log[PLAY_LOG];
-    int       logged;
+    int64_t (*start)(struct self *self);                        /* NULL: nothing to do */
+    int64_t (*notice)(struct self *self, janus_letter *letter); /* NULL: it logs the tag */
+    void    (*end)(struct self *self, const janus_end *end);    /* NULL: nothing to do */
+    void   *stage;                                              /* whatever the scene shares */
+
+    /* It logs its starts and ends there, under its name. NULL: it does not. */
+    struct play *play;
+    char         name;
+    const char  *inits;  /* what each init does, the last letter again and again. NULL: "o" */
+    uint64_t     end_ns; /* how long terminate takes */
+    int64_t      number; /* act_number replies it */
+
+    atomic_int  starts; /* of init */
+    int         ends;
+    janus_end   last; /* as terminate got it */
+    janus_actor self; /* of the latest init that succeeded */
+    int64_t     log[PLAY_LOG];
+    int         logged;
 };
 
 /* The state of one incarnation. */
@@ -151,14 +79,34 @@ static inline void note(struct self *self, int64_t number)
     self->role->log[self->role->logged++] = number;
 }
 
+/* An init as one letter of `inits` says. */
+static inline int64_t init_as(struct role *role, char does, int start)
+{
+    if (does != 'o' && role->play != NULL) play_say(role->play, '!', role->name);
+    if (does == 'i') return JANUS_ACTOR_IGNORE;
+    if (does == 'f') return -100 - start;
+    if (does == 'p') janus_panic("in init");
+    if (does == 'h') { /* it hangs, then fails */
+        JANUS_IGNORE(janus_sleep(AN_HOUR));
+        return -99;
+    }
+    MUST_EQ(janus_actor_current(&role->self), JANUS_OK);
+    if (role->play != NULL) play_say(role->play, '+', role->name);
+    return JANUS_ACTOR_GO_ON;
+}
+
 static inline int64_t player_init(void *state, void *argument)
 {
     struct self *self = state;
+    struct role *role = argument;
     MUST(argument != NULL);
     MUST(self->role == NULL && self->sum == 0 && self->words[0] == 0); /* it was zeroed */
-    self->role = argument;
-    self->role->starts++;
-    return self->role->start != NULL ? self->role->start(self) : JANUS_ACTOR_GO_ON;
+    self->role = role;
+    int         start = atomic_fetch_add(&role->starts, 1);
+    const char *inits = role->inits != NULL ? role->inits : "o";
+    size_t      last = strlen(inits) - 1;
+    int64_t     result = init_as(role, inits[(size_t)start < last ? (size_t)start : last], start);
+    return result == JANUS_ACTOR_GO_ON && role->start != NULL ? role->start(self) : result;
 }
 
 static inline int64_t player_handle(void *state, janus_letter *letter)
@@ -170,16 +118,20 @@ static inline int64_t player_handle(void *state, janus_letter *letter)
     }
     MUST(letter->message == NULL);
     if (self->role->notice != NULL) return self->role->notice(self, letter);
-    note(self, (int64_t)letter->tag);
+    if (self->role->play == NULL) note(self, (int64_t)letter->tag);
     return JANUS_ACTOR_GO_ON;
 }
 
 static inline void player_terminate(void *state, const janus_end *end)
 {
-    struct self *self = state;
-    self->role->ends++;
-    self->role->last = *end;
-    if (self->role->end != NULL) self->role->end(self, end);
+    static const char letters[] = "nsfpoec?";
+    struct self      *self = state;
+    struct role      *role = self->role;
+    role->ends++;
+    role->last = *end;
+    if (role->end != NULL) role->end(self, end);
+    if (role->end_ns > 0) MUST_EQ(janus_sleep(role->end_ns), JANUS_OK);
+    if (role->play != NULL) play_say(role->play, letters[end->kind], role->name);
 }
 
 static inline size_t player_describe(const void *state, char *buffer, size_t size)
@@ -234,6 +186,36 @@ static inline int64_t act_panic(struct self *self, janus_letter *letter, const s
     janus_panic("as the message said");
 }
 
+/* Ends it, normally. */
+static inline int64_t act_end(struct self *self, janus_letter *letter, const struct line *line)
+{
+    (void)self, (void)letter, (void)line;
+    return JANUS_ACTOR_STOP;
+}
+
+/* Answers with the number of the role. */
+static inline int64_t act_number(struct self *self, janus_letter *letter, const struct line *line)
+{
+    (void)line;
+    answer(letter, self->role->number);
+    return JANUS_ACTOR_GO_ON;
+}
+
+/* Sleeps for an hour. When that is cancelled, does the act in `argument` with the number. */
+static inline int64_t act_sleep(struct self *self, janus_letter *letter, const struct line *line)
+{
+    play_say(self->role->play, 'z', self->role->name);
+    JANUS_IGNORE(janus_sleep(AN_HOUR));
+    return ((play_act *)(uintptr_t)line->argument)(self, letter, line);
+}
+
+/* After a sleep: obeys. */
+static inline int64_t act_obey(struct self *self, janus_letter *letter, const struct line *line)
+{
+    (void)self, (void)letter, (void)line;
+    return JANUS_CANCELLED;
+}
+
 /* Waits for the event `argument`, then logs the number and answers. */
 static inline int64_t act_wait(struct self *self, janus_letter *letter, const struct line *line)
 {
@@ -251,19 +233,19 @@ static inline int64_t act_set(struct self *self, janus_letter *letter, const str
 }
 
 /* A handler that stops in the middle: it sets `inside`, then waits for `open`. */
-struct gate {
+struct door {
     janus_event inside, open;
 };
 
-static inline void gate_init(struct gate *gate)
+static inline void door_init(struct door *gate)
 {
     janus_event_init(&gate->inside, JANUS_WAKER_TASKS, "inside");
     janus_event_init(&gate->open, JANUS_WAKER_TASKS, "open");
 }
 
-static inline int64_t act_gate(struct self *self, janus_letter *letter, const struct line *line)
+static inline int64_t act_door(struct self *self, janus_letter *letter, const struct line *line)
 {
-    struct gate *gate = line->argument;
+    struct door *gate = line->argument;
     janus_event_set(&gate->inside);
     janus_status status = janus_event_wait(&gate->open);
     if (status != JANUS_OK) return status;
@@ -331,7 +313,7 @@ static inline void await_kind(janus_actor actor, janus_end_kind kind)
 }
 
 /* Waits inside a gate's act, without a sleep. */
-static inline void await_inside(struct gate *gate)
+static inline void await_inside(struct door *gate)
 {
     MUST_EQ(janus_event_wait(&gate->inside), JANUS_OK);
 }
@@ -346,6 +328,71 @@ static inline void check_log(const struct role *role, const int64_t *wanted, int
 #define LOGGED(role, ...)                                                                          \
     check_log(role, (const int64_t[]){__VA_ARGS__},                                                \
               (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+
+/* Its sum is one more when this returns. */
+static inline void count_up(janus_actor actor)
+{
+    MUST_EQ(request(actor, act_add, NULL, 1, NULL), JANUS_OK);
+}
+
+/* Lets an actor fail that is started again. */
+static inline void crash(janus_actor actor)
+{
+    MUST_EQ(request(actor, act_return, NULL, -100, NULL), JANUS_RESTARTED);
+}
+
+/* Lets an actor sleep in its handler. When it is cancelled, it does `then`. */
+static inline void lull(struct play *play, const struct role *role, janus_actor actor,
+                        play_act *then)
+{
+    const char event[2] = {'z', role->name};
+    tell(actor, act_sleep, (void *)(uintptr_t)then, -100);
+    play_await(play, event, 1);
+}
+
+static inline janus_supervisor_info look_in(janus_supervisor *supervisor)
+{
+    janus_supervisor_info info = JANUS_SUPERVISOR_INFO();
+    MUST_EQ(janus_supervisor_inspect(supervisor, &info), JANUS_OK);
+    return info;
+}
+
+/* Yields until the place is in that state. */
+static inline void until_state(janus_actor actor, janus_actor_state state)
+{
+    uint64_t limit = janus_now_ns() + rig_patience;
+    while (look(actor).state != state) {
+        MUST(janus_now_ns() < limit);
+        MUST_EQ(janus_yield(), JANUS_OK);
+    }
+}
+
+/* The child with this id. */
+static inline janus_actor find(janus_supervisor *supervisor, const char *id)
+{
+    janus_actor actor = {{0}};
+    MUST_EQ(janus_supervisor_find_child(supervisor, id, &actor), JANUS_OK);
+    return actor;
+}
+
+static inline bool same_actor(janus_actor left, janus_actor right)
+{
+    return memcmp(&left, &right, sizeof left) == 0;
+}
+
+/* A task that waits for the final end of an actor. */
+struct watcher {
+    janus_actor  actor;
+    janus_status status;
+    janus_end    end;
+};
+
+static inline int64_t watch_end(void *argument)
+{
+    struct watcher *watcher = argument;
+    watcher->status = janus_actor_await(watcher->actor, &watcher->end, NEVER);
+    return 0;
+}
 
 /* Stages. */
 
@@ -368,6 +415,39 @@ static inline janus_actor add_child(janus_supervisor *stage, const janus_child *
 
 /* Adds a player: ADD(stage, .argument = &role, .restart = JANUS_RESTART_TEMPORARY). */
 #define ADD(stage, ...) add_child(stage, JANUS_CHILD(.behaviour = &player, __VA_ARGS__))
+
+/* The specification of a player. */
+#define CHILD(role, ...) JANUS_CHILD(.behaviour = &player, .argument = (role), __VA_ARGS__)
+
+/* A stage with one player, whose handler may be kept at a gate. */
+struct solo {
+    struct role       role;
+    struct door       gate;
+    janus_supervisor *stage;
+    janus_actor       actor;
+};
+
+static inline void open_solo_of(struct solo *solo, janus_child *child)
+{
+    child->behaviour = &player;
+    child->argument = &solo->role;
+    door_init(&solo->gate);
+    solo->stage = open_stage();
+    solo->actor = add_child(solo->stage, child);
+}
+
+/* Opens it: OPEN_SOLO(&solo, .restart = JANUS_RESTART_TEMPORARY). The role is the scene's. */
+#define OPEN_SOLO(solo, ...)                                                                       \
+    open_solo_of(solo, &(janus_child){.struct_bytes = sizeof(janus_child), __VA_ARGS__})
+
+/* Keeps the player in a handler, which logs `number` when the gate opens. */
+static inline void keep_busy(struct solo *solo, int64_t number)
+{
+    tell(solo->actor, act_door, &solo->gate, number);
+    await_inside(&solo->gate);
+}
+
+static inline void let_go(struct solo *solo) { janus_event_set(&solo->gate.open); }
 
 /* Ends the stage, which must succeed. Every message was handled, returned or is dead. */
 static inline janus_supervisor_result close_stage(janus_supervisor *stage)

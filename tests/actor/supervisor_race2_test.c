@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Starts, ends and waits of supervisors and actors that cross each other. */
-#include "race.h"
+#include "play.h"
 
 static int64_t go_on(void *state, janus_letter *letter)
 {
@@ -9,7 +9,7 @@ static int64_t go_on(void *state, janus_letter *letter)
     return JANUS_ACTOR_GO_ON;
 }
 
-static int64_t answer(void *state, janus_letter *letter)
+static int64_t answer_one(void *state, janus_letter *letter)
 {
     int64_t reply = 1;
     (void)state;
@@ -23,21 +23,23 @@ static int64_t gives_up_at_once(void *argument)
 {
     const janus_child              child = *JANUS_CHILD(.task = minus_seven);
     const janus_supervisor_options inner =
-        *SUPERVISED(.max_restarts = JANUS_NO_RESTARTS, .children = &child, .child_count = 1);
+        *JANUS_SUPERVISOR_OPTIONS(.max_restarts = JANUS_NO_RESTARTS, .children = &child,
+                                  .child_count = 1);
     janus_supervisor *supervisor;
     janus_actor       actor;
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(SUPERVISED(.max_restarts = JANUS_NO_RESTARTS), &supervisor),
-              JANUS_OK);
+    MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.max_restarts = JANUS_NO_RESTARTS),
+                                  &supervisor),
+            JANUS_OK);
     if (janus_supervisor_add(supervisor, JANUS_CHILD(.supervisor = &inner, .id = "n"), &actor) ==
         JANUS_OK) {
-        EXPECT_EQ(janus_supervisor_wait(supervisor, janus_now_ns() + stage_while()), JANUS_OK);
+        MUST_EQ(janus_supervisor_wait(supervisor, janus_now_ns() + play_while()), JANUS_OK);
     }
     JANUS_IGNORE(janus_supervisor_end(supervisor, NULL));
     return 0;
 }
 
-TEST("a supervisor learns that one below it gave up, however early") { race(gives_up_at_once); }
+TEST("a supervisor learns that one below it gave up, however early") { RACE(gives_up_at_once); }
 
 static int64_t init_slowly(void *state, void *argument)
 {
@@ -66,15 +68,15 @@ static int64_t fails_before_its_brother_starts(void *argument)
                                     *JANUS_CHILD(.behaviour = &slow)};
     janus_supervisor *supervisor = NULL;
     (void)argument;
-    EXPECT(janus_supervisor_open(SUPERVISED(.max_restarts = JANUS_NO_RESTARTS, .children = children,
-                                            .child_count = 2),
-                                 &supervisor) != JANUS_OK);
+    MUST(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.max_restarts = JANUS_NO_RESTARTS,
+                                                        .children = children, .child_count = 2),
+                               &supervisor) != JANUS_OK);
     return 0;
 }
 
 TEST("opening a supervisor fails when a child fails while the next one starts")
 {
-    race(fails_before_its_brother_starts);
+    RACE(fails_before_its_brother_starts);
 }
 
 static int64_t add_slow(void *argument)
@@ -90,17 +92,17 @@ static int64_t stopped_in_init(void *argument)
     janus_supervisor *supervisor;
     janus_nursery     nursery;
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
-    EXPECT_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(janus_spawn(&nursery, add_slow, supervisor), JANUS_OK);
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_supervisor_stop_child(supervisor, find(supervisor, "a")), JANUS_OK);
-    EXPECT_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
+    MUST_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_spawn(&nursery, add_slow, supervisor), JANUS_OK);
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_supervisor_stop_child(supervisor, find(supervisor, "a")), JANUS_OK);
+    MUST_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
     return 0;
 }
 
-TEST("a child with any time to end can be stopped during its init") { race(stopped_in_init); }
+TEST("a child with any time to end can be stopped during its init") { RACE(stopped_in_init); }
 
 static int64_t init_deaf(void *state, void *argument)
 {
@@ -122,22 +124,21 @@ static int64_t does_not_obey(void *argument)
     janus_supervisor *supervisor;
     uint64_t          begin;
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
     begin = janus_now_ns();
-    EXPECT_EQ(
-        janus_supervisor_add(supervisor,
-                             JANUS_CHILD(.behaviour = &deaf, .restart = JANUS_RESTART_TEMPORARY,
-                                         .start_within_ns = 10 * JANUS_MS),
-                             NULL),
-        JANUS_DEADLINE);
-    EXPECT(janus_now_ns() - begin < 2 * JANUS_SECONDS);
-    EXPECT_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
+    MUST_EQ(janus_supervisor_add(supervisor,
+                                 JANUS_CHILD(.behaviour = &deaf, .restart = JANUS_RESTART_TEMPORARY,
+                                             .start_within_ns = 10 * JANUS_MS),
+                                 NULL),
+            JANUS_DEADLINE);
+    MUST(janus_now_ns() - begin < 2 * JANUS_SECONDS);
+    MUST_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
     return 0;
 }
 
 TEST("adding a child whose init does not obey returns DEADLINE within about a second")
 {
-    race(does_not_obey);
+    RACE(does_not_obey);
 }
 
 /* Waits for the end. */
@@ -145,26 +146,26 @@ TEST("adding a child whose init does not obey returns DEADLINE within about a se
 static int64_t awaits_kept_place(void *argument)
 {
     struct play       play;
-    struct player     a = {.play = &play, .name = 'a'};
+    struct role       a = {.play = &play, .name = 'a'};
     janus_nursery     nursery;
     janus_end         end;
     janus_supervisor *supervisor = play_open(&play, NULL);
-    struct watcher    watcher = {.actor = enter(supervisor, CHILD(&a, .id = "a"))};
+    struct watcher    watcher = {.actor = add_child(supervisor, CHILD(&a, .id = "a"))};
     (void)argument;
-    EXPECT_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(janus_spawn(&nursery, watch_end, &watcher), JANUS_OK);
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_actor_stop(watcher.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
-    EXPECT_EQ(janus_actor_await(watcher.actor, &end, janus_now_ns() + stage_while()), JANUS_OK);
-    EXPECT_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(watcher.status, JANUS_OK);
+    MUST_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_spawn(&nursery, watch_end, &watcher), JANUS_OK);
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_actor_stop(watcher.actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
+    MUST_EQ(janus_actor_await(watcher.actor, &end, janus_now_ns() + play_while()), JANUS_OK);
+    MUST_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+    MUST_EQ(watcher.status, JANUS_OK);
     (void)play_end(&play, supervisor, JANUS_OK);
     return 0;
 }
 
 TEST("awaiting an actor returns when it was stopped, although its specification stays")
 {
-    race(awaits_kept_place);
+    RACE(awaits_kept_place);
 }
 
 static int64_t sleep_long(void *state, janus_letter *letter)
@@ -182,30 +183,30 @@ static int64_t ends_suspended(void *argument)
     janus_supervisor *supervisor;
     uint64_t          begin;
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
-    janus_actor actor = enter(supervisor, JANUS_CHILD(.behaviour = &sleeper));
-    EXPECT_EQ(janus_actor_suspend(actor), JANUS_OK);
-    EXPECT_EQ(janus_cast(actor, &(int64_t){0}), JANUS_OK);
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
+    janus_actor actor = add_child(supervisor, JANUS_CHILD(.behaviour = &sleeper));
+    MUST_EQ(janus_actor_suspend(actor), JANUS_OK);
+    MUST_EQ(janus_cast(actor, &(int64_t){0}), JANUS_OK);
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
     begin = janus_now_ns();
     JANUS_IGNORE(janus_supervisor_end(supervisor, NULL));
-    EXPECT(janus_now_ns() - begin < 100 * JANUS_SECONDS);
+    MUST(janus_now_ns() - begin < 100 * JANUS_SECONDS);
     return 0;
 }
 
-TEST("a suspended actor with mail has no more time to end than any other") { race(ends_suspended); }
+TEST("a suspended actor with mail has no more time to end than any other") { RACE(ends_suspended); }
 
 static int64_t end_with_sleeper(void *argument)
 {
     struct play             play;
-    struct player           a = {.play = &play, .name = 'a'};
+    struct role             a = {.play = &play, .name = 'a'};
     janus_supervisor_result result = JANUS_SUPERVISOR_RESULT();
     janus_supervisor       *supervisor = play_open(&play, NULL);
-    janus_actor             actor = enter(supervisor, CHILD(&a, .stop_within_ns = AN_HOUR));
-    lull(&play, &a, actor, ACT_COUNT);
-    tell(actor, ACT_COUNT, 1);
+    janus_actor             actor = add_child(supervisor, CHILD(&a, .stop_within_ns = AN_HOUR));
+    lull(&play, &a, actor, act_add);
+    tell(actor, act_add, NULL, 1);
     *(janus_status *)argument = janus_supervisor_end(supervisor, &result);
-    EXPECT_EQ(result.sent, result.handled + result.returned + result.dead);
+    MUST_EQ(result.sent, result.handled + result.returned + result.dead);
     play_finish(&play);
     return 0;
 }
@@ -215,18 +216,18 @@ static int64_t cancelled_in_end(void *argument)
     janus_nursery nursery;
     janus_status  status = JANUS_OK;
     (void)argument;
-    EXPECT_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(janus_spawn(&nursery, end_with_sleeper, &status), JANUS_OK);
-    EXPECT_EQ(janus_sleep(10 * JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
+    MUST_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_spawn(&nursery, end_with_sleeper, &status), JANUS_OK);
+    MUST_EQ(janus_sleep(10 * JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_nursery_cancel(&nursery), JANUS_OK);
     JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
-    EXPECT_EQ(status, JANUS_CANCELLED);
+    MUST_EQ(status, JANUS_CANCELLED);
     return 0;
 }
 
 TEST("ending a supervisor that is cancelled meanwhile returns CANCELLED")
 {
-    race(cancelled_in_end);
+    RACE(cancelled_in_end);
 }
 
 /* Restarts of an actor at rest. */
@@ -254,20 +255,21 @@ static int64_t restart_fails(void *argument)
     janus_supervisor *supervisor;
     atomic_int        starts = 0;
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(SUPERVISED(.max_restarts = 3), &supervisor), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.max_restarts = 3), &supervisor),
+            JANUS_OK);
     if (janus_supervisor_add(supervisor,
                              JANUS_CHILD(.behaviour = &starts_once, .id = "a", .argument = &starts),
                              NULL) == JANUS_OK) {
-        janus_status status = janus_supervisor_wait(supervisor, janus_now_ns() + stage_while());
-        EXPECT(status == JANUS_OK || status == JANUS_CANCELLED);
+        janus_status status = janus_supervisor_wait(supervisor, janus_now_ns() + play_while());
+        MUST(status == JANUS_OK || status == JANUS_CANCELLED);
     }
-    EXPECT_EQ(janus_supervisor_end(supervisor, NULL), JANUS_TOO_OFTEN);
+    MUST_EQ(janus_supervisor_end(supervisor, NULL), JANUS_TOO_OFTEN);
     return 0;
 }
 
 TEST("an init that fails in every restart ends the supervisor with TOO_OFTEN")
 {
-    race(restart_fails);
+    RACE(restart_fails);
 }
 
 static const janus_behaviour fails = {.struct_bytes = sizeof fails,
@@ -281,43 +283,24 @@ static int64_t restarts_without_memory(void *argument)
     janus_supervisor *supervisor;
     janus_actor       actor;
     (void)argument;
-    if (janus_supervisor_open(SUPERVISED(.max_restarts = 100), &supervisor) != JANUS_OK) return 0;
+    if (janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.max_restarts = 100), &supervisor) !=
+        JANUS_OK)
+        return 0;
     if (janus_supervisor_add(supervisor, JANUS_CHILD(.behaviour = &fails, .id = "a"), &actor) ==
         JANUS_OK) {
         for (int i = 0; i < 20 && janus_cast(actor, &(int64_t){0}) == JANUS_OK; i++) {
             JANUS_IGNORE(janus_sleep(JANUS_SECONDS));
         }
         JANUS_IGNORE(janus_sleep(10 * JANUS_SECONDS));
-        if (!janus_cancelled()) EXPECT_EQ(look_at(actor).state, JANUS_ACTOR_STATE_RUNNING);
+        if (!janus_cancelled()) MUST_EQ(look(actor).state, JANUS_ACTOR_STATE_RUNNING);
     }
     JANUS_IGNORE(janus_supervisor_end(supervisor, NULL));
     return 0;
 }
 
-/* As stage_explore, with faults or another number of workers. */
-static void race_with(janus_entry *scene, uint32_t workers, uint32_t faults)
-{
-    janus_explore_result          result = JANUS_EXPLORE_RESULT();
-    const janus_scheduler_options options = {.struct_bytes = sizeof options,
-                                             .max_tasks = JANUS_UNLIMITED,
-                                             .turn_ns = RIG_TURN_NS,
-                                             .quiet_panics = true};
-    stage_exploring = true;
-    janus_status status = janus_explore(
-        JANUS_EXPLORE_OPTIONS(.worker_count = workers, .stale_allowed = true,
-                              .panics_allowed = true, .quiet = true, .scheduler = &options,
-                              .faults = faults, .faults_every = 30, .schedules = RACE_SCHEDULES),
-        scene, NULL, &result);
-    stage_exploring = false;
-    if (status != JANUS_OK) printf("# %s\n", result.message);
-    free(result.replay);
-    CHECK_EQ(status, JANUS_OK);
-}
-
 TEST("an actor whose restart is refused memory is started again or given up")
 {
-    RIG_REAL("it explores");
-    race_with(restarts_without_memory, 2, JANUS_FAULT_MEMORY);
+    RACE(restarts_without_memory, .workers = 2, .faults = JANUS_FAULT_MEMORY);
 }
 
 static janus_verdict restart_it(void *argument, const janus_exhausted *exhausted,
@@ -332,7 +315,7 @@ static janus_verdict restart_it(void *argument, const janus_exhausted *exhausted
 static const janus_behaviour answers = {.struct_bytes = sizeof answers,
                                         .message_bytes = sizeof(int64_t),
                                         .reply_bytes = sizeof(int64_t),
-                                        .handle = answer};
+                                        .handle = answer_one};
 
 static int64_t cannot_pay_for_call(void *argument)
 {
@@ -341,24 +324,25 @@ static int64_t cannot_pay_for_call(void *argument)
     janus_status       status = JANUS_OK;
     int64_t            reply;
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(SUPERVISED(.max_restarts = 3, .on_exhausted = restart_it),
-                                    &supervisor),
-              JANUS_OK);
+    MUST_EQ(
+        janus_supervisor_open(
+            JANUS_SUPERVISOR_OPTIONS(.max_restarts = 3, .on_exhausted = restart_it), &supervisor),
+        JANUS_OK);
     janus_actor actor =
-        enter(supervisor,
-              JANUS_CHILD(.behaviour = &answers, .id = "a", .restart = JANUS_RESTART_TRANSIENT,
-                          .options = JANUS_ACTOR_OPTIONS(.budget = &budget)));
+        add_child(supervisor,
+                  JANUS_CHILD(.behaviour = &answers, .id = "a", .restart = JANUS_RESTART_TRANSIENT,
+                              .options = JANUS_ACTOR_OPTIONS(.budget = &budget)));
     for (int i = 0; i < 6 && status == JANUS_OK; i++) {
-        status = janus_call(actor, &(int64_t){0}, &reply, janus_now_ns() + stage_while());
+        status = janus_call(actor, &(int64_t){0}, &reply, janus_now_ns() + play_while());
     }
-    EXPECT(status != JANUS_DEADLINE && status != JANUS_DEADLOCK);
+    MUST(status != JANUS_DEADLINE && status != JANUS_DEADLOCK);
     JANUS_IGNORE(janus_supervisor_end(supervisor, NULL));
     return 0;
 }
 
 TEST("a call returns when the actor cannot pay for it and is to be started again")
 {
-    race(cannot_pay_for_call);
+    RACE(cannot_pay_for_call);
 }
 
 /* Room in a mailbox whose place was used again. */
@@ -379,33 +363,32 @@ static int64_t room_of_next(void *argument)
     janus_supervisor *supervisor;
     janus_nursery     nursery;
     (void)argument;
-    EXPECT_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
-    janus_actor actor = enter(supervisor, child);
-    EXPECT_EQ(janus_actor_suspend(actor), JANUS_OK);
-    EXPECT_EQ(janus_cast(actor, &(int64_t){0}), JANUS_OK);
-    EXPECT_EQ(janus_spawn_with(&nursery, cast_one, &actor,
-                               JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_LOW), NULL),
-              JANUS_OK);
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_actor_resume(actor), JANUS_OK);
-    while (look_at(actor).handled == 0) EXPECT_EQ(janus_yield(), JANUS_OK);
-    EXPECT_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
-    EXPECT_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
-    janus_actor next = enter(supervisor, child);
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_cast_with(next, &(int64_t){0},
-                              JANUS_CAST_OPTIONS(.deadline_ns = janus_now_ns() + JANUS_SECONDS)),
-              JANUS_OK);
-    EXPECT_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
-    EXPECT_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
+    janus_actor actor = add_child(supervisor, child);
+    MUST_EQ(janus_actor_suspend(actor), JANUS_OK);
+    MUST_EQ(janus_cast(actor, &(int64_t){0}), JANUS_OK);
+    MUST_EQ(janus_spawn_with(&nursery, cast_one, &actor,
+                             JANUS_SPAWN_OPTIONS(.priority = JANUS_PRIORITY_LOW), NULL),
+            JANUS_OK);
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_actor_resume(actor), JANUS_OK);
+    while (look(actor).handled == 0) MUST_EQ(janus_yield(), JANUS_OK);
+    MUST_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(NULL, &supervisor), JANUS_OK);
+    janus_actor next = add_child(supervisor, child);
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_cast_with(next, &(int64_t){0},
+                            JANUS_CAST_OPTIONS(.deadline_ns = janus_now_ns() + JANUS_SECONDS)),
+            JANUS_OK);
+    MUST_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
+    MUST_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
     return 0;
 }
 
 TEST("a sender that waited for room in a mailbox takes none from the next actor in its place")
 {
-    RIG_REAL("it explores");
-    race_with(room_of_next, 1, 0);
+    RACE(room_of_next, .workers = 1, .faults = 0);
 }
 
 /* Callbacks of tokens. */
@@ -425,9 +408,9 @@ static int64_t wait_with_callback(void *argument)
     janus_token       *token;
     janus_token_handle handle;
     (void)argument;
-    EXPECT_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
-    EXPECT_EQ(janus_nursery_token(&nursery, &token), JANUS_OK);
-    EXPECT_EQ(janus_token_on_cancel(token, look_at_supervisor, NULL, &handle), JANUS_OK);
+    MUST_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    MUST_EQ(janus_nursery_token(&nursery, &token), JANUS_OK);
+    MUST_EQ(janus_token_on_cancel(token, look_at_supervisor, NULL, &handle), JANUS_OK);
     JANUS_IGNORE(janus_sleep(AN_HOUR));
     JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
     janus_token_release(token);
@@ -437,17 +420,17 @@ static int64_t wait_with_callback(void *argument)
 static int64_t cancels_with_callback(void *argument)
 {
     (void)argument;
-    EXPECT_EQ(janus_supervisor_open(NULL, &looked_at), JANUS_OK);
-    janus_actor child = enter(looked_at, JANUS_CHILD(.task = wait_with_callback, .id = "t"));
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_supervisor_stop_child(looked_at, child), JANUS_OK);
+    MUST_EQ(janus_supervisor_open(NULL, &looked_at), JANUS_OK);
+    janus_actor child = add_child(looked_at, JANUS_CHILD(.task = wait_with_callback, .id = "t"));
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_supervisor_stop_child(looked_at, child), JANUS_OK);
     JANUS_IGNORE(janus_supervisor_end(looked_at, NULL));
     return 0;
 }
 
 TEST("a callback of a token may inspect the supervisor that cancels it")
 {
-    race(cancels_with_callback);
+    RACE(cancels_with_callback);
 }
 
 /* Deadlocks. */
@@ -455,20 +438,21 @@ TEST("a callback of a token may inspect the supervisor that cancels it")
 static int64_t deadlock_beside_nested(void *argument)
 {
     struct play                    play;
-    struct player                  a = {.play = &play, .name = 'a'};
+    struct role                    a = {.play = &play, .name = 'a'};
     const janus_child              child = *CHILD(&a, .id = "a");
-    const janus_supervisor_options inner = *SUPERVISED(.children = &child, .child_count = 1);
-    janus_supervisor              *supervisor = play_open(&play, NULL);
-    janus_channel                  channel;
-    int64_t                        message;
+    const janus_supervisor_options inner =
+        *JANUS_SUPERVISOR_OPTIONS(.children = &child, .child_count = 1);
+    janus_supervisor *supervisor = play_open(&play, NULL);
+    janus_channel     channel;
+    int64_t           message;
     (void)argument;
-    (void)enter(supervisor, JANUS_CHILD(.supervisor = &inner, .id = "n"));
-    EXPECT_EQ(janus_channel_create(sizeof message, 1, NULL, &channel), JANUS_OK);
-    EXPECT_EQ(janus_channel_recv(channel, &message), JANUS_DEADLOCK);
-    EXPECT_EQ(janus_channel_recv(channel, &message), JANUS_DEADLOCK);
-    EXPECT_EQ(ask(a.self), 0);
-    EXPECT_EQ(atomic_load(&a.starts), 1);
-    EXPECT_EQ(janus_channel_destroy(channel), JANUS_OK);
+    (void)add_child(supervisor, JANUS_CHILD(.supervisor = &inner, .id = "n"));
+    MUST_EQ(janus_channel_create(sizeof message, 1, NULL, &channel), JANUS_OK);
+    MUST_EQ(janus_channel_recv(channel, &message), JANUS_DEADLOCK);
+    MUST_EQ(janus_channel_recv(channel, &message), JANUS_DEADLOCK);
+    MUST_EQ(settle(a.self), 0);
+    MUST_EQ(atomic_load(&a.starts), 1);
+    MUST_EQ(janus_channel_destroy(channel), JANUS_OK);
     (void)play_end(&play, supervisor, JANUS_OK);
     return 0;
 }

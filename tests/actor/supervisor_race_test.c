@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Restarts of several children, and what happens to one of them meanwhile. */
-#include "race.h"
+#include "play.h"
 
 /* A delay that is over while the supervisor ends. */
 
 static int64_t ends_in_delay(janus_supervision strategy)
 {
     struct play       play;
-    struct player     a = {.play = &play, .name = 'a'};
-    struct player     b = {.play = &play, .name = 'b', .end_ns = JANUS_SECONDS};
-    janus_supervisor *supervisor = play_open(
-        &play, SUPERVISED(.strategy = strategy, .max_restarts = 5, .delay_ns = 100 * JANUS_MS));
-    janus_actor first = enter(supervisor, CHILD(&a, .id = "a"));
-    (void)enter(supervisor, CHILD(&b, .id = "b"));
-    tell(first, ACT_FAIL, -100);
+    struct role       a = {.play = &play, .name = 'a'};
+    struct role       b = {.play = &play, .name = 'b', .end_ns = JANUS_SECONDS};
+    janus_supervisor *supervisor =
+        play_open(&play, JANUS_SUPERVISOR_OPTIONS(.strategy = strategy, .max_restarts = 5,
+                                                  .delay_ns = 100 * JANUS_MS));
+    janus_actor first = add_child(supervisor, CHILD(&a, .id = "a"));
+    (void)add_child(supervisor, CHILD(&b, .id = "b"));
+    tell(first, act_return, NULL, -100);
     until_state(first, JANUS_ACTOR_STATE_DELAYED);
     (void)play_end(&play, supervisor, JANUS_OK);
-    EXPECT_EQ(atomic_load(&a.starts), 1);
+    MUST_EQ(atomic_load(&a.starts), 1);
     return 0;
 }
 
@@ -32,18 +33,18 @@ static int64_t all_end_in_delay(void *argument)
     return ends_in_delay(JANUS_SUPERVISION_ONE_FOR_ALL);
 }
 
-TEST("a delay that is over while the supervisor ends starts no child") { race(one_ends_in_delay); }
+TEST("a delay that is over while the supervisor ends starts no child") { RACE(one_ends_in_delay); }
 
 TEST("a delay that is over while the supervisor ends does not start all children")
 {
-    race(all_end_in_delay);
+    RACE(all_end_in_delay);
 }
 
 /* Failures during a restart. */
 
 struct trio {
     struct play       play;
-    struct player     players[3];
+    struct role       players[3];
     janus_actor       actors[3];
     janus_supervisor *supervisor;
 };
@@ -52,11 +53,12 @@ struct trio {
 static void trio_open(struct trio *trio, janus_supervision strategy, uint64_t end_ns)
 {
     static const char *const ids[] = {"a", "b", "c"};
-    trio->supervisor = play_open(&trio->play, SUPERVISED(.strategy = strategy, .max_restarts = 5));
+    trio->supervisor =
+        play_open(&trio->play, JANUS_SUPERVISOR_OPTIONS(.strategy = strategy, .max_restarts = 5));
     for (int i = 0; i < 3; i++) {
         trio->players[i] =
-            (struct player){.play = &trio->play, .name = ids[i][0], .end_ns = i == 2 ? end_ns : 0};
-        trio->actors[i] = enter(trio->supervisor, CHILD(&trio->players[i], .id = ids[i]));
+            (struct role){.play = &trio->play, .name = ids[i][0], .end_ns = i == 2 ? end_ns : 0};
+        trio->actors[i] = add_child(trio->supervisor, CHILD(&trio->players[i], .id = ids[i]));
     }
 }
 
@@ -67,18 +69,18 @@ static int64_t fails_in_restart(void *argument)
     struct trio trio;
     (void)argument;
     trio_open(&trio, JANUS_SUPERVISION_REST_FOR_ONE, 2 * JANUS_SECONDS);
-    tell(trio.actors[0], ACT_FAIL, -100);
+    tell(trio.actors[0], act_return, NULL, -100);
     until_state(trio.actors[2], JANUS_ACTOR_STATE_STOPPING);
-    tell(trio.actors[1], ACT_FAIL, -100);
-    race_is_over();
-    for (int i = 0; i < 3; i++) EXPECT_EQ(look_at(trio.actors[i]).state, JANUS_ACTOR_STATE_RUNNING);
+    tell(trio.actors[1], act_return, NULL, -100);
+    play_out();
+    for (int i = 0; i < 3; i++) MUST_EQ(look(trio.actors[i]).state, JANUS_ACTOR_STATE_RUNNING);
     trio_end(&trio);
     return 0;
 }
 
 TEST("with REST_FOR_ONE a child that fails while later ones are stopped starts with them")
 {
-    race(fails_in_restart);
+    RACE(fails_in_restart);
 }
 
 static int64_t removed_in_restart(void *argument)
@@ -86,42 +88,43 @@ static int64_t removed_in_restart(void *argument)
     struct trio trio;
     (void)argument;
     trio_open(&trio, JANUS_SUPERVISION_REST_FOR_ONE, JANUS_SECONDS);
-    tell(trio.actors[1], ACT_FAIL, -100);
+    tell(trio.actors[1], act_return, NULL, -100);
     until_state(trio.actors[2], JANUS_ACTOR_STATE_STOPPING);
     JANUS_IGNORE(janus_actor_stop(trio.actors[1], JANUS_STOP_HOW_AFTER_THIS, 0));
     JANUS_IGNORE(janus_supervisor_remove_child(trio.supervisor, trio.actors[1]));
-    race_is_over();
-    EXPECT_EQ(look_at(trio.actors[0]).state, JANUS_ACTOR_STATE_RUNNING);
-    EXPECT_EQ(look_at(trio.actors[0]).failures, 0);
-    EXPECT_EQ(atomic_load(&trio.players[0].starts), 1);
+    play_out();
+    MUST_EQ(look(trio.actors[0]).state, JANUS_ACTOR_STATE_RUNNING);
+    MUST_EQ(look(trio.actors[0]).failures, 0);
+    MUST_EQ(atomic_load(&trio.players[0].starts), 1);
     trio_end(&trio);
     return 0;
 }
 
 TEST("removing the child that began a restart leaves the children before it alone")
 {
-    race(removed_in_restart);
+    RACE(removed_in_restart);
 }
 
 static int64_t stuck_in_restart(void *argument)
 {
     struct play       play;
-    struct player     a = {.play = &play, .name = 'a'};
-    struct player     b = {.play = &play, .name = 'b', .end_ns = 3 * JANUS_SECONDS};
+    struct role       a = {.play = &play, .name = 'a'};
+    struct role       b = {.play = &play, .name = 'b', .end_ns = 3 * JANUS_SECONDS};
     janus_supervisor *supervisor =
-        play_open(&play, SUPERVISED(.strategy = JANUS_SUPERVISION_ONE_FOR_ALL, .max_restarts = 5));
-    janus_actor first = enter(supervisor, CHILD(&a, .id = "a"));
-    janus_actor second = enter(supervisor, CHILD(&b, .id = "b", .stop_within_ns = JANUS_MS));
+        play_open(&play, JANUS_SUPERVISOR_OPTIONS(.strategy = JANUS_SUPERVISION_ONE_FOR_ALL,
+                                                  .max_restarts = 5));
+    janus_actor first = add_child(supervisor, CHILD(&a, .id = "a"));
+    janus_actor second = add_child(supervisor, CHILD(&b, .id = "b", .stop_within_ns = JANUS_MS));
     (void)argument;
-    tell(first, ACT_FAIL, -100);
-    race_is_over();
-    EXPECT_EQ(look_at(first).state, JANUS_ACTOR_STATE_RUNNING);
-    EXPECT_EQ(look_at(second).state, JANUS_ACTOR_STATE_RUNNING);
+    tell(first, act_return, NULL, -100);
+    play_out();
+    MUST_EQ(look(first).state, JANUS_ACTOR_STATE_RUNNING);
+    MUST_EQ(look(second).state, JANUS_ACTOR_STATE_RUNNING);
     (void)play_end(&play, supervisor, JANUS_OK);
     return 0;
 }
 
-TEST("a restart of all goes on when a child that was stuck has ended") { race(stuck_in_restart); }
+TEST("a restart of all goes on when a child that was stuck has ended") { RACE(stuck_in_restart); }
 
 /* Stopping during a restart. */
 
@@ -130,19 +133,19 @@ static int64_t stopped_in_restart(void *argument)
     struct trio trio;
     (void)argument;
     trio_open(&trio, JANUS_SUPERVISION_ONE_FOR_ALL, JANUS_SECONDS);
-    tell(trio.actors[0], ACT_FAIL, -100);
+    tell(trio.actors[0], act_return, NULL, -100);
     until_state(trio.actors[2], JANUS_ACTOR_STATE_STOPPING);
-    EXPECT_EQ(janus_supervisor_stop_child(trio.supervisor, trio.actors[2]), JANUS_OK);
-    race_is_over();
-    EXPECT_EQ(look_at(trio.actors[2]).state, JANUS_ACTOR_STATE_EMPTY);
-    EXPECT_EQ(look_at(trio.actors[0]).state, JANUS_ACTOR_STATE_RUNNING);
+    MUST_EQ(janus_supervisor_stop_child(trio.supervisor, trio.actors[2]), JANUS_OK);
+    play_out();
+    MUST_EQ(look(trio.actors[2]).state, JANUS_ACTOR_STATE_EMPTY);
+    MUST_EQ(look(trio.actors[0]).state, JANUS_ACTOR_STATE_RUNNING);
     trio_end(&trio);
     return 0;
 }
 
 TEST("a child that is stopped by its owner during a restart of all stays stopped")
 {
-    race(stopped_in_restart);
+    RACE(stopped_in_restart);
 }
 
 static int64_t cause_stopped_in_restart(void *argument)
@@ -150,19 +153,19 @@ static int64_t cause_stopped_in_restart(void *argument)
     struct trio trio;
     (void)argument;
     trio_open(&trio, JANUS_SUPERVISION_ONE_FOR_ALL, JANUS_SECONDS);
-    tell(trio.actors[0], ACT_FAIL, -100);
+    tell(trio.actors[0], act_return, NULL, -100);
     until_state(trio.actors[2], JANUS_ACTOR_STATE_STOPPING);
     JANUS_IGNORE(janus_actor_stop(trio.actors[0], JANUS_STOP_HOW_AFTER_THIS, 0));
-    race_is_over();
-    EXPECT_EQ(look_at(trio.actors[0]).state, JANUS_ACTOR_STATE_EMPTY);
-    EXPECT_EQ(cue(trio.actors[0], ACT_COUNT, 0, NULL), JANUS_GONE);
+    play_out();
+    MUST_EQ(look(trio.actors[0]).state, JANUS_ACTOR_STATE_EMPTY);
+    MUST_EQ(request(trio.actors[0], act_add, NULL, 0, NULL), JANUS_GONE);
     trio_end(&trio);
     return 0;
 }
 
 TEST("an actor that is stopped while its restart waits for others stays stopped, and is gone")
 {
-    race(cause_stopped_in_restart);
+    RACE(cause_stopped_in_restart);
 }
 
 /* A call to a place that a restart has emptied, while the supervisor ends. */
@@ -190,26 +193,27 @@ static int64_t calls_emptied_place(void *argument)
     janus_supervisor *supervisor;
     uint64_t          begin;
     (void)argument;
-    EXPECT_EQ(
+    MUST_EQ(
         janus_supervisor_open(
-            SUPERVISED(.strategy = JANUS_SUPERVISION_ONE_FOR_ALL, .max_restarts = 5), &supervisor),
+            JANUS_SUPERVISOR_OPTIONS(.strategy = JANUS_SUPERVISION_ONE_FOR_ALL, .max_restarts = 5),
+            &supervisor),
         JANUS_OK);
-    emptied = enter(supervisor, JANUS_CHILD(.behaviour = &calls_emptied, .id = "a"));
-    janus_actor caller = enter(supervisor, JANUS_CHILD(.behaviour = &calls_emptied, .id = "b",
-                                                       .stop_within_ns = 1000 * JANUS_SECONDS));
-    EXPECT_EQ(janus_cast(caller, &(int64_t){1}), JANUS_OK);
-    EXPECT_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
-    EXPECT_EQ(janus_cast(emptied, &(int64_t){-1}), JANUS_OK);
+    emptied = add_child(supervisor, JANUS_CHILD(.behaviour = &calls_emptied, .id = "a"));
+    janus_actor caller = add_child(supervisor, JANUS_CHILD(.behaviour = &calls_emptied, .id = "b",
+                                                           .stop_within_ns = 1000 * JANUS_SECONDS));
+    MUST_EQ(janus_cast(caller, &(int64_t){1}), JANUS_OK);
+    MUST_EQ(janus_sleep(JANUS_SECONDS), JANUS_OK);
+    MUST_EQ(janus_cast(emptied, &(int64_t){-1}), JANUS_OK);
     until_state(caller, JANUS_ACTOR_STATE_STOPPING);
     begin = janus_now_ns();
     JANUS_IGNORE(janus_supervisor_end(supervisor, NULL));
-    EXPECT(janus_now_ns() - begin < 100 * JANUS_SECONDS);
+    MUST(janus_now_ns() - begin < 100 * JANUS_SECONDS);
     return 0;
 }
 
 TEST("a call to a place that a restart emptied returns when the supervisor ends")
 {
-    race(calls_emptied_place);
+    RACE(calls_emptied_place);
 }
 
 /* What on_end and others do while it decides. */
@@ -226,14 +230,15 @@ static janus_decision stop_the_ended(void *argument, const janus_child_event *ev
 static int64_t stopped_by_on_end(uint64_t delay_ns)
 {
     struct play       play;
-    struct player     a = {.play = &play, .name = 'a'};
-    janus_supervisor *supervisor = play_open(
-        &play, SUPERVISED(.max_restarts = 5, .on_end = stop_the_ended, .delay_ns = delay_ns));
-    janus_actor actor = enter(supervisor, CHILD(&a, .id = "a"));
-    tell(actor, ACT_FAIL, -100);
-    race_is_over();
-    EXPECT_EQ(look_at(actor).state, JANUS_ACTOR_STATE_EMPTY);
-    EXPECT_EQ(atomic_load(&a.starts), 1);
+    struct role       a = {.play = &play, .name = 'a'};
+    janus_supervisor *supervisor =
+        play_open(&play, JANUS_SUPERVISOR_OPTIONS(.max_restarts = 5, .on_end = stop_the_ended,
+                                                  .delay_ns = delay_ns));
+    janus_actor actor = add_child(supervisor, CHILD(&a, .id = "a"));
+    tell(actor, act_return, NULL, -100);
+    play_out();
+    MUST_EQ(look(actor).state, JANUS_ACTOR_STATE_EMPTY);
+    MUST_EQ(atomic_load(&a.starts), 1);
     (void)play_end(&play, supervisor, JANUS_OK);
     return 0;
 }
@@ -250,11 +255,11 @@ static int64_t stopped_by_on_end_delayed(void *argument)
     return stopped_by_on_end(100 * JANUS_MS);
 }
 
-TEST("an actor that on_end stops is not started again") { race(stopped_by_on_end_at_once); }
+TEST("an actor that on_end stops is not started again") { RACE(stopped_by_on_end_at_once); }
 
 TEST("an actor that on_end stops is not started again after a delay")
 {
-    race(stopped_by_on_end_delayed);
+    RACE(stopped_by_on_end_delayed);
 }
 
 struct window {
@@ -287,17 +292,18 @@ static janus_decision decide_slowly(void *argument, const janus_child_event *eve
 static int64_t disturbs(bool describes)
 {
     struct play   play;
-    struct player a = {.play = &play, .name = 'a'};
+    struct role   a = {.play = &play, .name = 'a'};
     struct window window = {.describes = describes};
     janus_nursery nursery;
-    window.supervisor = play_open(&play, SUPERVISED(.max_restarts = 5, .on_end = decide_slowly,
-                                                    .on_end_argument = describes ? &window : NULL));
-    window.actor = enter(window.supervisor, CHILD(&a, .id = "a"));
-    EXPECT_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
-    tell(window.actor, ACT_FAIL, -5);
-    EXPECT_EQ(janus_spawn(&nursery, disturb, &window), JANUS_OK);
-    EXPECT_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
-    if (!describes) EXPECT_EQ(look_at(window.actor).state, JANUS_ACTOR_STATE_EMPTY);
+    window.supervisor =
+        play_open(&play, JANUS_SUPERVISOR_OPTIONS(.max_restarts = 5, .on_end = decide_slowly,
+                                                  .on_end_argument = describes ? &window : NULL));
+    window.actor = add_child(window.supervisor, CHILD(&a, .id = "a"));
+    MUST_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    tell(window.actor, act_return, NULL, -5);
+    MUST_EQ(janus_spawn(&nursery, disturb, &window), JANUS_OK);
+    MUST_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+    if (!describes) MUST_EQ(look(window.actor).state, JANUS_ACTOR_STATE_EMPTY);
     (void)play_end(&play, window.supervisor, JANUS_OK);
     return 0;
 }
@@ -314,9 +320,9 @@ static int64_t stopped_in_decision(void *argument)
     return disturbs(false);
 }
 
-TEST("describing an actor returns while on_end decides about it") { race(described_in_decision); }
+TEST("describing an actor returns while on_end decides about it") { RACE(described_in_decision); }
 
 TEST("a child that is stopped while on_end decides to restart it is stopped")
 {
-    race(stopped_in_decision);
+    RACE(stopped_in_decision);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What a supervisor writes to stderr about children that fail. */
-#include "stage.h"
+#include "play.h"
 
 enum { FAILURES = 500 };
 
@@ -106,6 +106,74 @@ TEST("a failure makes one line with behaviour, place, reason, restarts and budge
     CHECK(strstr(text, "-4711") != NULL);
     CHECK(strstr(text, "restart") != NULL);
     CHECK(strstr(text, "ops") != NULL); /* what it has spent */
+}
+
+/* A child without ops, under a supervisor that allows one restart. */
+
+static int64_t loop(void *state, janus_letter *letter)
+{
+    (void)state;
+    while (letter->message != NULL && janus_check() == JANUS_OK) continue;
+    return JANUS_ACTOR_GO_ON;
+}
+
+static const janus_behaviour looper = {.struct_bytes = sizeof looper,
+                                       .name = "looper",
+                                       .message_bytes = sizeof(struct secret),
+                                       .handle = loop};
+
+static janus_decision end_all(void *argument, const janus_child_event *event, uint64_t *delay_ns)
+{
+    (void)delay_ns;
+    (void)event;
+    return *(const bool *)argument ? JANUS_DECISION_GIVE_UP : JANUS_DECISION_DEFAULT;
+}
+
+static int64_t give_up(void *argument)
+{
+    const struct secret secret = {"hunter2"};
+    const janus_budget  budget = JANUS_BUDGET(.ops = 1000);
+    janus_supervisor   *supervisor = NULL;
+    janus_actor         actor = {{0}};
+    CHECK_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.name = "bank", .period_ns = AN_HOUR,
+                                                            .on_end = end_all,
+                                                            .on_end_argument = argument),
+                                   &supervisor),
+             JANUS_OK);
+    CHECK_EQ(janus_supervisor_add(supervisor,
+                                  JANUS_CHILD(.id = "till", .behaviour = &looper,
+                                              .options = JANUS_ACTOR_OPTIONS(.budget = &budget)),
+                                  &actor),
+             JANUS_OK);
+    CHECK_EQ(janus_cast(actor, &secret), JANUS_OK);
+    JANUS_IGNORE(janus_cast(actor, &secret));
+    CHECK_EQ(janus_supervisor_wait(supervisor, 0), JANUS_OK);
+    CHECK(janus_supervisor_end(supervisor, NULL) != JANUS_OK);
+    return 0;
+}
+
+static void run_give_up(void *argument)
+{
+    CHECK_EQ(janus_run(NULL, give_up, argument, NULL), JANUS_OK);
+}
+
+TEST("the line of the failure for which a supervisor gives up says so, and what was short")
+{
+    RIG_REAL("the engine writes no reports");
+    int         status;
+    bool        decides = false;
+    const char *text = harness_child(run_give_up, &decides, &status);
+    printf("# %s", text);
+    CHECK_EQ(status, 0);
+    CHECK(strstr(text, "exhausted (no ops left, incarnation 1, 1000 ops spent)") != NULL);
+    CHECK(strstr(text, "gives up, with JANUS_TOO_OFTEN: max_restarts is 1 within 3600000 ms") !=
+          NULL);
+    CHECK(longest_line(text) < 512);
+    decides = true;
+    text = harness_child(run_give_up, &decides, &status);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(count_lines(text), 1);
+    CHECK(strstr(text, "gives up, as on_end decided") != NULL);
 }
 
 TEST("a report never contains the message")

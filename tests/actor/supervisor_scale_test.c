@@ -3,7 +3,7 @@
  * Many children, many restarts, for a long time. Times are CPU time of the only worker, the best of
  * some rounds.
  */
-#include "stage.h"
+#include "play.h"
 
 #include <time.h>
 
@@ -12,19 +12,19 @@
 static int64_t restart_in_each_period(void *argument)
 {
     struct play       play;
-    struct player     a = {.play = &play, .name = 'a'};
+    struct role       a = {.play = &play, .name = 'a'};
     const int         periods = *(const int *)argument;
     janus_supervisor *supervisor = play_open(
         &play, JANUS_SUPERVISOR_OPTIONS(.max_restarts = 1, .period_ns = 5 * JANUS_SECONDS));
-    janus_actor actor = enter(supervisor, CHILD(&a));
+    janus_actor actor = add_child(supervisor, CHILD(&a));
     for (int i = 0; i < periods; i++) {
         crash(actor);
-        EXPECT_EQ(ask(actor), 0);
-        EXPECT_EQ(janus_sleep(5 * JANUS_SECONDS + 1), JANUS_OK);
+        MUST_EQ(settle(actor), 0);
+        MUST_EQ(janus_sleep(5 * JANUS_SECONDS + 1), JANUS_OK);
         play_read(&play);
         play.length = 0;
     }
-    EXPECT_EQ(play_end(&play, supervisor, JANUS_OK).restarts, periods);
+    MUST_EQ(play_end(&play, supervisor, JANUS_OK).restarts, periods);
     return 0;
 }
 
@@ -47,7 +47,7 @@ static int64_t read_argument(void *state, void *argument)
 static int64_t reply_state(void *state, janus_letter *letter)
 {
     if (letter->message == NULL || !janus_letter_is_call(letter)) return JANUS_ACTOR_GO_ON;
-    EXPECT_EQ(janus_reply(letter, state), JANUS_OK);
+    MUST_EQ(janus_reply(letter, state), JANUS_OK);
     return JANUS_ACTOR_STOP;
 }
 
@@ -63,7 +63,7 @@ static int64_t forgets_arguments(void *argument)
 {
     janus_supervisor *supervisor = NULL;
     (void)argument;
-    EXPECT_EQ(
+    MUST_EQ(
         janus_supervisor_open(
             JANUS_SUPERVISOR_OPTIONS(.name = "crowd", .strategy = JANUS_SUPERVISION_ONE_FOR_ALL),
             &supervisor),
@@ -72,26 +72,26 @@ static int64_t forgets_arguments(void *argument)
         int64_t    *own = malloc(sizeof *own);
         int64_t     reply = -1;
         janus_actor actor = {{0}};
-        EXPECT(own != NULL);
+        MUST(own != NULL);
         *own = i;
-        EXPECT_EQ(janus_supervisor_add(supervisor,
-                                       JANUS_CHILD(.behaviour = &small_behaviour, .argument = own,
-                                                   .restart = JANUS_RESTART_TEMPORARY),
-                                       &actor),
-                  JANUS_OK);
+        MUST_EQ(janus_supervisor_add(supervisor,
+                                     JANUS_CHILD(.behaviour = &small_behaviour, .argument = own,
+                                                 .restart = JANUS_RESTART_TEMPORARY),
+                                     &actor),
+                JANUS_OK);
         free(own); /* init has returned, and it never runs again */
-        EXPECT_EQ(janus_call(actor, "", &reply, NEVER), JANUS_OK);
-        EXPECT_EQ(reply, i);
+        MUST_EQ(janus_call(actor, "", &reply, NEVER), JANUS_OK);
+        MUST_EQ(reply, i);
         JANUS_IGNORE(janus_actor_await(actor, NULL, NEVER));
     }
-    EXPECT_EQ(look_in(supervisor).specified, 0);
-    EXPECT_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
+    MUST_EQ(look_in(supervisor).specified, 0);
+    MUST_EQ(janus_supervisor_end(supervisor, NULL), JANUS_OK);
     return 0;
 }
 
 TEST("a TEMPORARY child never needs its argument again, once it has started")
 {
-    stage_run(forgets_arguments);
+    PLAY(forgets_arguments, .panics = true);
 }
 
 /* Resident memory of this process, in bytes. */
@@ -266,7 +266,7 @@ TEST("of 100,000 children each costs at most twice as much as of 1,000, if they 
 static size_t stacks_used(void)
 {
     janus_scheduler_stacks_info info = JANUS_SCHEDULER_STACKS_INFO();
-    EXPECT_EQ(janus_scheduler_stacks_inspect(janus_scheduler_current(), &info), JANUS_OK);
+    MUST_EQ(janus_scheduler_stacks_inspect(janus_scheduler_current(), &info), JANUS_OK);
     return info.stacks_used;
 }
 
@@ -279,20 +279,20 @@ static int64_t has_no_stack(void *argument)
     uint64_t          limit = janus_now_ns() + rig_patience;
     (void)argument;
     for (int i = 0; i < COUNT; i++) {
-        EXPECT_EQ(janus_supervisor_open(NULL, &supervisors[i]), JANUS_OK);
+        MUST_EQ(janus_supervisor_open(NULL, &supervisors[i]), JANUS_OK);
         for (int k = 0; k < 2; k++) {
-            (void)enter(supervisors[i],
-                        JANUS_CHILD(.behaviour = &small_behaviour, .argument = &number));
+            (void)add_child(supervisors[i],
+                            JANUS_CHILD(.behaviour = &small_behaviour, .argument = &number));
         }
     }
     while (stacks_used() > before + 8) { /* workers keep some at hand */
-        EXPECT(janus_now_ns() < limit);
-        EXPECT_EQ(janus_yield(), JANUS_OK);
+        MUST(janus_now_ns() < limit);
+        MUST_EQ(janus_yield(), JANUS_OK);
     }
     for (int i = COUNT - 1; i >= 0; i--) {
-        EXPECT_EQ(janus_supervisor_end(supervisors[i], NULL), JANUS_OK);
+        MUST_EQ(janus_supervisor_end(supervisors[i], NULL), JANUS_OK);
     }
     return 0;
 }
 
-TEST("supervisors and actors at rest have no stacks") { stage_run(has_no_stack); }
+TEST("supervisors and actors at rest have no stacks") { PLAY(has_no_stack, .panics = true); }
