@@ -35,11 +35,21 @@ endif()
 if(JANUSRT_SANITIZE)
   target_compile_options(janusrt_flags INTERFACE ${sanitize} -fno-omit-frame-pointer)
   target_link_options(janusrt_flags INTERFACE ${sanitize})
-  if(CMAKE_C_COMPILER_ID MATCHES "Clang") # lld links a test in half the time
-    check_linker_flag(C -fuse-ld=lld JANUSRT_HAVE_LLD)
-    if(JANUSRT_HAVE_LLD)
-      target_link_options(janusrt_flags INTERFACE -fuse-ld=lld)
-    endif()
+endif()
+
+# JANUSRT_TEST_LINKER: link options of the tests. lld links a test in half the time. The libraries
+# are linked by the compiler's usual linker, as users link them. gcc knows the name ld.lld only,
+# without a version.
+set(JANUSRT_TEST_LINKER)
+find_program(JANUSRT_LLD NAMES ld.lld-19 ld.lld)
+mark_as_advanced(JANUSRT_LLD)
+if(JANUSRT_TOP AND JANUSRT_LLD AND NOT JANUSRT_LTO)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/linker)
+  file(CREATE_LINK ${JANUSRT_LLD} ${PROJECT_BINARY_DIR}/linker/ld.lld SYMBOLIC)
+  set(linker -fuse-ld=lld -B${PROJECT_BINARY_DIR}/linker)
+  check_linker_flag(C "${linker}" JANUSRT_HAVE_LLD)
+  if(JANUSRT_HAVE_LLD)
+    set(JANUSRT_TEST_LINKER ${linker})
   endif()
 endif()
 

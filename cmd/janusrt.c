@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The command: explores a program, or runs it again under one schedule. The library inside the
- * program does the work. This command passes the request through the environment.
+ * The command. It explores a program, or runs it again under one schedule. The library inside the
+ * program does the work, and this command passes the request through the environment. It also
+ * compiles: see cc/.
  */
+#include "cc/cc.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <janusrt/explore.h>
@@ -21,11 +24,13 @@ enum { EXIT_NOTHING = 0, EXIT_FOUND = 1, EXIT_USAGE = 2 };
 static const char help[] =
     "janusrt explore [option...] PROGRAM [--] [argument...]\n"
     "janusrt replay TEXT PROGRAM [--] [argument...]\n"
+    "janusrt cc|c++ [option...] FILE...   (janusrt cc --help)\n"
     "\n"
     "explore runs PROGRAM under many schedules, one after the other, until PROGRAM fails. PROGRAM\n"
     "calls janus_run or janus_explore. It fails if its exit status is not 0, by a signal, by a\n"
     "deadlock or by a broken contract. replay runs PROGRAM under the schedule that explore "
     "printed.\n"
+    "cc and c++ compile with clang, and insert counted checks into every loop and call.\n"
     "\n"
     "  --strategy NAME   random (the default), pct or exhaustive\n"
     "  --schedules N     try at most N schedules (1000; with --minutes or exhaustive no limit)\n"
@@ -219,8 +224,19 @@ static int run(char **program)
     return WEXITSTATUS(ended) == 0 ? EXIT_NOTHING : EXIT_FOUND;
 }
 
+/* The command is also installed as janusrt-cc and janusrt-c++. */
+static bool is_called(const char *path, const char *name)
+{
+    const char *slash = strrchr(path, '/');
+    return strcmp(slash != NULL ? slash + 1 : path, name) == 0;
+}
+
 int main(int count, char **arguments)
 {
+    if (count >= 1 && is_called(arguments[0], "janusrt-cc")) return cc_main(false, arguments + 1);
+    if (count >= 1 && is_called(arguments[0], "janusrt-c++")) return cc_main(true, arguments + 1);
+    if (count >= 2 && strcmp(arguments[1], "cc") == 0) return cc_main(false, arguments + 2);
+    if (count >= 2 && strcmp(arguments[1], "c++") == 0) return cc_main(true, arguments + 2);
     if (count >= 2 && strcmp(arguments[1], "--help") == 0) {
         fputs(help, stdout);
         return EXIT_NOTHING;

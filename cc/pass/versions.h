@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// What differs between LLVM 14, 16 and 19. No other file of the pass asks for the version.
+#ifndef JANUSRT_CC_VERSIONS_H
+#define JANUSRT_CC_VERSIONS_H
+
+#include <llvm/ADT/StringRef.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/IR/Function.h>
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/Transforms/Scalar/LICM.h>
+#include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
+
+#if LLVM_VERSION_MAJOR != 14 && LLVM_VERSION_MAJOR != 16 && LLVM_VERSION_MAJOR != 19
+#error "the pass is tested with LLVM 14, 16 and 19"
+#endif
+
+namespace janus
+{
+
+inline bool startsWith(llvm::StringRef text, llvm::StringRef prefix)
+{
+    return text.substr(0, prefix.size()) == prefix;
+}
+
+inline llvm::LICMPass licmPass()
+{
+#if LLVM_VERSION_MAJOR >= 16
+    return llvm::LICMPass(llvm::LICMOptions());
+#else
+    return llvm::LICMPass();
+#endif
+}
+
+inline bool isSafeToExpand(llvm::SCEVExpander &expander, const llvm::SCEV *value,
+                           llvm::ScalarEvolution &evolution)
+{
+#if LLVM_VERSION_MAJOR >= 16
+    (void)evolution;
+    return expander.isSafeToExpand(value);
+#else
+    (void)expander;
+    return llvm::isSafeToExpand(value, evolution);
+#endif
+}
+
+// Attributes by which the optimiser drops, merges or moves calls.
+inline void forgetPurity(llvm::Function &function)
+{
+#if LLVM_VERSION_MAJOR >= 16
+    function.removeFnAttr(llvm::Attribute::Memory);
+#endif
+    for (auto kind :
+         {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly, llvm::Attribute::WillReturn,
+          llvm::Attribute::NoSync, llvm::Attribute::Speculatable})
+        function.removeFnAttr(kind);
+}
+
+inline void forgetPurity(llvm::CallBase &call)
+{
+#if LLVM_VERSION_MAJOR >= 16
+    call.removeFnAttr(llvm::Attribute::Memory);
+#endif
+    for (auto kind :
+         {llvm::Attribute::ReadNone, llvm::Attribute::ReadOnly, llvm::Attribute::WillReturn,
+          llvm::Attribute::NoSync, llvm::Attribute::Speculatable})
+        call.removeFnAttr(kind);
+}
+
+} // namespace janus
+
+#endif
