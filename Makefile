@@ -17,7 +17,7 @@ help:
 	@echo 'make run        build (gcc, -O2 -g) and run the demo'
 	@echo 'make serve      run a web server on 127.0.0.1:8080 (AT=ADDRESS: elsewhere)'
 	@echo 'make browser    install Chromium, and open the web server in it as a test'
-	@echo 'make test       run every check and every sanitizer; about a quarter of an hour'
+	@echo 'make test       run every check and every sanitizer; under a quarter of an hour'
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
@@ -126,7 +126,7 @@ tidy:
 	@python3 tools/names.py
 
 format:
-	@find include src http tls cmd tests bench examples -name '*.[ch]' \
+	@find include src http tls cc cmd tests bench examples -name '*.[ch]' \
 	    -exec clang-format-19 -i {} +
 
 symbols:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The targets of the works with servers of HTTP and with actors, and whether a run holds them.
+"""The targets of the works with servers of HTTP, with actors and with `janusrt cc`, and whether a
+run holds them.
 
     bench_targets.py RESULTS.json
 
@@ -28,6 +29,13 @@ TARGETS = (
     *(("actors", f"an idle actor{which}", system, most)
       for which in ("", " that has answered")
       for system, most in ((OURS, 512), (f"{OURS} own budget", 768))),
+    *(("cc", f"{metric}: {kind}", OURS, most)
+      for metric, most in (("kernels, clang 19", 1.06), ("kernels, clang 14", 1.075),
+                           ("kernels without fib, clang 19", 1.04), ("five programs", 1.10),
+                           ("vector sums in a task", 1.035))
+      for kind in ("minima", "medians")),
+    ("cc", "SQLite, text", OURS, 1.55),
+    ("cc", "SQLite, time to compile", OURS, 1.5),
 )
 
 # A target beside a peer: the work, the metric, the peer, and by the number of workers the largest

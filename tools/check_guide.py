@@ -13,6 +13,9 @@ PAGES is one Markdown file, or a folder of them. Each page is checked in an empt
   - Numbers that an unrelated change of the library may move are not compared: ids of tasks, code
     addresses, and which schedule an exploration found. A command with JANUSRT_REPLAY gets the text
     that the exploration before it printed.
+  - An archive of tools/sources.py that a command names lies in the directory.
+  - If an archive cannot be had, or `janusrt cc` finds no clang with a plugin, the rest of the page
+    is left out, and the result says so behind "# SKIP".
 """
 import difflib
 import os
@@ -20,6 +23,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+import sources
 
 LINES_MAX = 40
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.M)
@@ -98,7 +103,25 @@ def run_command(page, command, wanted, folder, tools, replay):
     return found.group(1) if found else replay
 
 
+def obstacle(command, folder, tools):
+    """None, or why this machine cannot run the command. Fetches what it needs."""
+    for name, (place, _, _) in sources.ARCHIVES.items():
+        archive = os.path.basename(place)
+        if archive in command and not os.path.exists(os.path.join(folder, archive)):
+            try:
+                os.symlink(sources.archive_of(name), os.path.join(folder, archive))
+            except sources.Missing as error:
+                return str(error)
+    if "janusrt cc" in command:
+        asked = subprocess.run([os.path.join(tools, "janusrt"), "cc", "--print", "-c", "a.c"],
+                               capture_output=True, text=True, check=False)
+        if asked.returncode != 0:
+            return asked.stderr.strip()
+    return None
+
+
 def check_page(page, tools):
+    """(how many programs, why the rest was left out or None)"""
     text = open(page, encoding="utf-8").read()
     replay, programs = "", 0
     with tempfile.TemporaryDirectory() as folder:
@@ -114,10 +137,13 @@ def check_page(page, tools):
                 programs += 1
             elif language == "console":
                 for command, wanted in commands(block):
+                    why = obstacle(command, folder, tools)
+                    if why:
+                        return programs, f"from `{command}` on: {why}"
                     replay = run_command(page, command, wanted, folder, tools, replay)
             else:
                 sys.exit(f"{page}: a block is neither c nor console")
-    return programs
+    return programs, None
 
 
 def main():
@@ -131,10 +157,11 @@ def main():
     with tempfile.TemporaryDirectory() as tools:
         make_tools(tools, janusrt, compiler, flags)
         for number, name in enumerate(pages, 1):
-            programs = check_page(os.path.join(folder, name), tools)
+            programs, left_out = check_page(os.path.join(folder, name), tools)
             if not programs and (name != "README.md" or len(pages) == 1):
                 sys.exit(f"{name}: no program")
-            print(f"ok {number} - {name}: {programs} programs")
+            note = f" # SKIP {left_out}" if left_out else ""
+            print(f"ok {number} - {name}: {programs} programs{note}", flush=True)
 
 
 if __name__ == "__main__":

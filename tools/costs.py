@@ -24,6 +24,8 @@ PAYMENTS = {
 # Reached on errors alone, or by a task that is already cancelled: such a path pays nothing.
 BYPATHS = re.compile(r"jrt_(contract|invariant|demand|die|task_cancelled_or_end|purse_bear"
                      r"|plain_check)$")
+# Calls that are written in assembly, and the function that they call.
+ASSEMBLY = {"janus_check_stub": "jrt_check_taken"}
 DEPTH = 4  # of calls between a public call and its payment
 
 MEANS = {
@@ -62,6 +64,7 @@ EXCEPTIONS = {
     "janus_case_event": STORES,
     "janus_case_group": STORES,
     "janus_component_name": LOOK_UP,
+    "janus_counted_code": STORES,
     "janus_condition_init": STORES,
     "janus_end_kind_name": LOOK_UP,
     "janus_event_init": STORES,
@@ -317,6 +320,7 @@ class Costs:
             for name in self.inside(call, set()):
                 kinds |= self.tree.payments(name, self.tree.where[name][0])
             return kinds
+        call = ASSEMBLY.get(call, call)
         if call not in self.tree.where:
             self.wrong.append(f"{call}: nowhere defined")
             return set()

@@ -17,7 +17,7 @@ COLUMNS_MAX = 100
 REASON_LINES_ABOVE = 4  # how far above an atomic operation its reason may stand
 
 C_SUFFIXES = {".c", ".h", ".S", ".cpp"}
-C_FOLDERS = ("src", "http", "tls", "cmd", "include", "tests", "bench", "examples")
+C_FOLDERS = ("src", "http", "tls", "cc", "cmd", "include", "tests", "bench", "examples")
 NO_SPDX = {".json", ".jsonl", ".csv", ".svg", ".png"}
 NO_SPDX_NAMES = {"LICENSE"}
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
@@ -133,13 +133,13 @@ def rule_rooms(root, sources):
 
 
 def rule_http(root, sources):
-    """The libraries of HTTP and TLS see their own folder and the public headers, <janusrt/...>."""
+    """HTTP, TLS and the compiler see their own folder and the public headers, <janusrt/...>."""
     for source in sources:
-        if not source.is_c or source.top not in ("http", "tls"):
+        if not source.is_c or source.top not in ("http", "tls", "cc"):
             continue
         for number, line in enumerate(source.code, 1):
             match = re.match(r'\s*#\s*include\s+"([^"]*)"', line)
-            if match and not re.fullmatch(rf"{source.top}/[\w.]+", match.group(1)):
+            if match and not re.fullmatch(rf"{source.top}/(?:\w+/)?[\w.]+", match.group(1)):
                 yield (source.path, number, f'{source.top} must not look into '
                        f'"{match.group(1)}": include {source.top}/... or <janusrt/...>')
 

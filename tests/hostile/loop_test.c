@@ -64,6 +64,67 @@ TEST("the slow check with INT64_MAX is contained")
     contain((struct attack){.entry = enormous_slow_check});
 }
 
+/* Holds. */
+
+static void holds_for_ever(struct plugin *plugin)
+{
+    (void)plugin;
+    janus_hold_begin();
+    for (;;) janus_check_or_end(1);
+}
+
+static void holds_and_calls(struct plugin *plugin)
+{
+    (void)plugin;
+    janus_hold_begin();
+    for (;;) (void)janus_cancelled();
+}
+
+/* Each hold is a little shorter than the loan. */
+static void holds_again(struct plugin *plugin)
+{
+    (void)plugin;
+    for (;;) {
+        janus_hold_begin();
+        for (int i = 0; i < JANUS_SLICE - 1; i++) janus_check_or_end(1);
+        janus_hold_end();
+    }
+}
+
+TEST("holds without end, and one hold after the other, are contained")
+{
+    contain((struct attack){.entry = holds_for_ever});
+    contain((struct attack){.entry = holds_and_calls});
+    contain((struct attack){.entry = holds_again});
+}
+
+/* Compiled checks. */
+
+static void strips(struct plugin *plugin)
+{
+    (void)plugin;
+    for (;;) (void)janus_strip_slow(1024, 3);
+}
+
+static void enormous_strips(struct plugin *plugin)
+{
+    (void)plugin;
+    for (;;) (void)janus_strip_slow(UINT64_MAX, UINT64_MAX);
+}
+
+FOREVER(stubs, janus_check_stub(1))
+FOREVER(enormous_ops, janus_op(UINT64_MAX))
+FOREVER(large_ops, janus_op(UINT64_C(1) << 32))
+
+TEST("the slow paths of compiled code, called without end, are contained")
+{
+    contain((struct attack){.entry = strips});
+    contain((struct attack){.entry = enormous_strips});
+    contain((struct attack){.entry = stubs});
+    contain((struct attack){.entry = enormous_ops});
+    contain((struct attack){.entry = large_ops});
+}
+
 /* The word of operations. */
 
 static void negative_fuel(struct plugin *plugin)

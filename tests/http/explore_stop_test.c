@@ -7,6 +7,7 @@
  * More schedules: SCHEDULES=100000 build/gcc-release/tests/http/explore_stop_test
  */
 #include "harness.h"
+#include "part.h"
 
 #include <janusrt/explore.h>
 #include <janusrt/http.h>
@@ -251,7 +252,7 @@ static void explore(enum way way, uint32_t faults)
 {
     const char *more = getenv("SCHEDULES");
     enum { MOMENTS = sizeof moments / sizeof moments[0] };
-    uint64_t schedules = more != NULL ? strtoull(more, NULL, 0) / MOMENTS : 60;
+    uint64_t schedules = more != NULL ? strtoull(more, NULL, 0) / MOMENTS : harness_part(60, 5);
     for (int i = 0; i < MOMENTS; i++) {
         janus_explore_result result = JANUS_EXPLORE_RESULT();
         plan = (struct plan){way, moments[i], faults != 0};
@@ -331,8 +332,8 @@ TEST("a signal after the first answer stops the server, whatever of it has run")
 {
     janus_explore_result result = JANUS_EXPLORE_RESULT();
     janus_status         status = janus_explore(
-        JANUS_EXPLORE_OPTIONS(.schedules = 400, .strategy = JANUS_STRATEGY_PCT, .worker_count = 2,
-                                      .stale_allowed = true, .quiet = true),
+        JANUS_EXPLORE_OPTIONS(.schedules = harness_part(400, 5), .strategy = JANUS_STRATEGY_PCT,
+                                      .worker_count = 2, .stale_allowed = true, .quiet = true),
         signal_scene, NULL, &result);
     if (status != JANUS_OK) harness_fail(__FILE__, __LINE__, result.message);
 }

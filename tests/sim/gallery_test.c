@@ -56,6 +56,11 @@ static const struct row {
     {&gallery_paid_twice, JANUS_FAILING_EXPECTATION, 10, 20},
     {&gallery_ignored_place, JANUS_FAILING_DEADLOCK, 10, 15},
     {&gallery_lost_credit, JANUS_FAILING_DEADLOCK, 15, 15},
+    {&gallery_lost_sum, JANUS_FAILING_EXPECTATION, 10, 10},
+    {&gallery_half_copy, JANUS_FAILING_EXPECTATION, 30, 35},
+    {&gallery_early_flag, JANUS_FAILING_EXPECTATION, 15, 15},
+    {&gallery_moved_entry, JANUS_FAILING_EXPECTATION, 420, 1015},
+    {&gallery_overdraft, JANUS_FAILING_EXPECTATION, 10, 10},
 };
 
 enum { ROWS = sizeof rows / sizeof rows[0] };
@@ -78,7 +83,8 @@ static bool find(const struct row *row, janus_strategy strategy, uint64_t seed,
     janus_status status =
         janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = strategy, .seed = seed, .quiet = true,
                                             .no_minimising = seed != 1 || row >= rows + SMALL,
-                                            .schedules = schedules_of(row, strategy)),
+                                            .schedules = schedules_of(row, strategy),
+                                            .scheduler = gallery_options(row->bug)),
                       row->bug->entry, NULL, out);
     if (status == JANUS_OK) return false;
     CHECK_EQ(status, JANUS_CHILD_FAILED);
@@ -89,8 +95,9 @@ static bool find(const struct row *row, janus_strategy strategy, uint64_t seed,
 static void replay(const struct row *row, const char *text, uint64_t hash)
 {
     janus_explore_result again = JANUS_EXPLORE_RESULT();
-    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.replay = text, .quiet = true), row->bug->entry,
-                           NULL, &again),
+    CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.replay = text, .quiet = true,
+                                                 .scheduler = gallery_options(row->bug)),
+                           row->bug->entry, NULL, &again),
              JANUS_CHILD_FAILED);
     CHECK_EQ(again.schedules, 1);
     CHECK_EQ(again.failing, row->failing);
@@ -128,9 +135,10 @@ static void survive(const struct row *row, janus_strategy strategy)
 {
     janus_explore_result result = JANUS_EXPLORE_RESULT();
     uint64_t             schedules = schedules_of(row, strategy) * 2;
-    janus_status         status = janus_explore(
-        JANUS_EXPLORE_OPTIONS(.strategy = strategy, .schedules = schedules, .quiet = true),
-        row->bug->entry, GALLERY_MENDED, &result);
+    janus_status         status =
+        janus_explore(JANUS_EXPLORE_OPTIONS(.strategy = strategy, .schedules = schedules,
+                                            .quiet = true, .scheduler = gallery_options(row->bug)),
+                      row->bug->entry, GALLERY_MENDED, &result);
     if (status != JANUS_OK) {
         printf("# %s: %s; replay %s\n", row->bug->name, result.message, result.replay);
     }
@@ -143,6 +151,17 @@ TEST("with the fix, none of as many schedules fails")
     for (int i = 0; i < ROWS; i++) {
         survive(&rows[i], JANUS_STRATEGY_RANDOM);
         survive(&rows[i], JANUS_STRATEGY_PCT);
+    }
+}
+
+TEST("races of loops that only check need schedules that stop them at checks")
+{
+    for (int i = 0; i < ROWS; i++) {
+        janus_explore_result result = JANUS_EXPLORE_RESULT();
+        if (gallery_options(rows[i].bug) == NULL) continue;
+        CHECK_EQ(janus_explore(JANUS_EXPLORE_OPTIONS(.schedules = 50, .quiet = true),
+                               rows[i].bug->entry, NULL, &result),
+                 JANUS_OK);
     }
 }
 

@@ -84,6 +84,50 @@ TEST("a schedule that took all its steps is not minimised, and the report says w
     CHECK(strstr(text, "raise --steps, or make the test smaller") != NULL);
 }
 
+static int64_t panic_at_once(void *argument)
+{
+    (void)argument;
+    janus_panic("on purpose");
+}
+
+static int64_t spawn_a_panic(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    JANUS_IGNORE(janus_spawn(&n, panic_at_once, argument));
+    JANUS_IGNORE(janus_nursery_end(&n, NULL));
+    return 0;
+}
+
+static void explore_a_panic(void)
+{
+    const janus_explore_options options = {.struct_bytes = sizeof options, .schedules = 3};
+    janus_explore_result        result = JANUS_EXPLORE_RESULT();
+    CHECK_EQ(janus_explore(&options, spawn_a_panic, NULL, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.failing, JANUS_FAILING_PANIC);
+    free(result.replay);
+}
+
+static void explore_a_stale_handle(void)
+{
+    const janus_explore_options options = {.struct_bytes = sizeof options, .schedules = 3};
+    janus_explore_result        result = JANUS_EXPLORE_RESULT();
+    CHECK_EQ(janus_explore(&options, spawn_a_reader, NULL, &result), JANUS_CHILD_FAILED);
+    free(result.replay);
+}
+
+TEST("the report of a panic or a stale handle names the option that allows it")
+{
+    static char panic[4096], stale[4096], neither[4096];
+    heard(explore_a_panic, panic, sizeof panic);
+    CHECK(strstr(panic, "explore with --panics (panics_allowed)\n") != NULL);
+    CHECK(strstr(panic, "--stale") == NULL);
+    heard(explore_a_stale_handle, stale, sizeof stale);
+    CHECK(strstr(stale, "explore with --stale (stale_allowed)\n") != NULL);
+    heard(explore_without_end, neither, sizeof neither);
+    CHECK(strstr(neither, "explore with") == NULL);
+}
+
 static void report_a_long_text(void)
 {
     static struct jrt_explorer explorer = {

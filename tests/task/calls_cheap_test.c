@@ -63,6 +63,7 @@ CALL(budgets, janus_budget budget = janus_budget_default();
      t->sink = janus_budget_limits_to_budget(&limits).ops)
 
 /* Questions of a task about itself. */
+CALL(counted_code, janus_counted_code())
 CALL(self, t->sink = janus_in_task(); t->sink = (size_t)janus_task_current();
      t->sink = janus_task_current_id(); t->sink = janus_task_id_of(janus_task_current());
      t->sink = janus_task_is_finished(JANUS_TASK_STATE_COMPLETED);
@@ -103,29 +104,18 @@ CALL(cases, janus_select_case made = janus_case_event(&t->event); t->sink = made
 CALL(free_nothing, janus_free(NULL))
 
 static const struct repeat_call calls[] = {
-    ROW(texts),
-    ROW(names),
-    ROW(actor_names),
-    ROW(profiles),
-    ROW(budgets),
-    ROW(self),
-    ROW(now),
-    ROW(actor_current),
-    ROW(point),
-    ROW(batch_begin),
-    ROW(scheduler_reads),
-    ROW(trace_hash),
-    ROW(nursery_deadline),
-    ROW(token_reads),
-    ROW(token_retain),
-    ROW(fiber_reads),
-    ROW(fiber_suspend_outside),
-    ROW(cap_check),
-    ROW(async_task),
-    ROW(sync_reads),
-    ROW(sync_inits),
-    ROW(cases),
-    ROW(free_nothing),
+    ROW(texts),         ROW(names),
+    ROW(actor_names),   ROW(profiles),
+    ROW(budgets),       ROW(counted_code),
+    ROW(self),          ROW(now),
+    ROW(actor_current), ROW(point),
+    ROW(batch_begin),   ROW(scheduler_reads),
+    ROW(trace_hash),    ROW(nursery_deadline),
+    ROW(token_reads),   ROW(token_retain),
+    ROW(fiber_reads),   ROW(fiber_suspend_outside),
+    ROW(cap_check),     ROW(async_task),
+    ROW(sync_reads),    ROW(sync_inits),
+    ROW(cases),         ROW(free_nothing),
 };
 
 static void open_things(struct things *things)

@@ -153,6 +153,10 @@ CALL(batch_end, t->batch.due = 1; (void)!janus_batch_end(&t->batch))
 CALL(check_slow, (void)!janus_check_slow(0))
 CALL(check_or_end, janus_check_or_end(1))
 CALL(check_or_end_slow, janus_check_or_end_slow(0))
+CALL(check_stub, janus_check_stub(0))
+CALL(strip_slow, (void)janus_strip_slow(4, 16))
+CALL(op, janus_op(1))
+CALL(hold, janus_hold_begin(); janus_hold_end())
 CALL(alloc_zeroed, janus_free(janus_alloc_zeroed(4, 16)))
 CALL(alloc_aligned, janus_free(janus_alloc_aligned(64, 64)))
 CALL(alloc_refused, janus_free(janus_alloc_aligned(3, 64)))
@@ -293,6 +297,10 @@ static const struct repeat_call calls[] = {
     ROW(check_slow),
     ROW(check_or_end),
     ROW(check_or_end_slow),
+    ROW(check_stub),
+    ROW(strip_slow),
+    ROW(op),
+    ROW(hold),
     ROW(alloc_zeroed),
     ROW(alloc_aligned),
     ROW(alloc_refused),

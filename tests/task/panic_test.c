@@ -101,6 +101,15 @@ static int64_t leave_plain_open(void *argument)
     return 0;
 }
 
+static int64_t leave_supervisor_open(void *argument)
+{
+    janus_supervisor *supervisor;
+    (void)argument;
+    CHECK_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.name = "crew"), &supervisor),
+             JANUS_OK);
+    return 0;
+}
+
 static int64_t start_careless(void *argument)
 {
     janus_nursery        nursery;
@@ -131,6 +140,7 @@ TEST("a task that returns with a nursery open panics when its children have ende
         check_panics(start_careless, argument, "it returned with its nursery \"plugins\" open");
     }
     check_panics(leave_plain_open, NULL, "it returned with its nursery \"nursery\" open");
+    check_panics(leave_supervisor_open, NULL, "it returned with its supervisor \"crew\" open");
     CHECK_EQ(atomic_load(&alive), 0);
 }
 

@@ -209,6 +209,42 @@ static int64_t cluster(void *argument)
     return 0;
 }
 
+/* Needs three times the channel operations that the profile gives to a task. */
+static int64_t send_often(void *argument)
+{
+    janus_channel channel;
+    int           value = 1;
+    (void)argument;
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &channel), JANUS_OK);
+    for (int i = 0; i < 1500; i++) {
+        CHECK_EQ(janus_channel_send(channel, &value), JANUS_OK);
+        CHECK_EQ(janus_channel_recv(channel, &value), JANUS_OK);
+    }
+    CHECK_EQ(janus_channel_destroy(channel), JANUS_OK);
+    return 42;
+}
+
+static int64_t send_often_twice(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(send_often(argument), 42);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, send_often, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_CHILD_FAILED); /* nobody recharges the child */
+    return 0;
+}
+
+/* C8. */
+TEST("the first task of a run in :cluster has no supervisor, so its budget replenishes")
+{
+    for (int i = 0; i < 10; i++) {
+        CHECK_EQ(
+            janus_run(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_CLUSTER, .worker_count = 2),
+                      send_often_twice, NULL, NULL),
+            JANUS_OK);
+    }
+}
+
 /* SCHED:10.1/cluster, CAP:7.1.1/cluster, R:prof/cluster, C35 (set and default). */
 TEST("a task in :cluster holds more, and its children are supervised")
 {

@@ -4,6 +4,7 @@
 #define JANUSRT_TESTS_TASK_RIG_H
 
 #include "harness.h"
+#include "part.h"
 
 #include <janusrt/janus.h>
 #include <stdatomic.h>
@@ -32,12 +33,18 @@ static const uint64_t rig_patience = UINT64_C(300) * 1000 * 1000000;
 #define RIG_TURN_NS (3600 * JANUS_SECONDS)
 #endif
 
+/* While turns last for an hour, all slices are short in time. Tests of long ones define this. */
+#ifndef RIG_MAX_SLICE
+#define RIG_MAX_SLICE JANUS_SLICE
+#endif
+
 /* This holds for every scheduler with options, also for the scheduler of a janus_run. A test may
  * still set turn_ns. */
 #pragma GCC diagnostic ignored "-Woverride-init"
 #undef JANUS_SCHEDULER_OPTIONS
 #define JANUS_SCHEDULER_OPTIONS(...)                                                               \
-    JANUS_OPTIONS_(janus_scheduler_options, .turn_ns = RIG_TURN_NS, __VA_ARGS__)
+    JANUS_OPTIONS_(janus_scheduler_options, .turn_ns = RIG_TURN_NS, .max_slice = RIG_MAX_SLICE,    \
+                   __VA_ARGS__)
 
 /* Comes first in a test whose stack ends: ThreadSanitizer's own code runs on it, too. */
 #define RIG_OVERFLOWS()                                                                            \
@@ -85,6 +92,7 @@ static inline janus_scheduler *rig_open(const janus_scheduler_options *given)
     if (given != NULL) options = *given;
     if (options.max_tasks == 0) options.max_tasks = JANUS_UNLIMITED;
     if (options.turn_ns == 0) options.turn_ns = RIG_TURN_NS;
+    if (options.max_slice == 0) options.max_slice = RIG_MAX_SLICE;
     options.quiet_panics = true; /* many panic on purpose */
     CHECK_EQ(janus_scheduler_create_with(&options, &scheduler), JANUS_OK);
     CHECK_EQ(janus_scheduler_start(scheduler), JANUS_OK);

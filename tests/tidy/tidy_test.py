@@ -282,6 +282,12 @@ class Words(Tidy):
                  "include http/... or <janusrt/...>")
         self.clean({"http/a.c": '#include "http/a.h"\n#include <janusrt/status.h>\n'})
 
+    def test_the_compiler_sees_only_itself_and_public_headers(self):
+        self.one({"cc/support/a.c": '#include "base/wait.h"\n'},
+                 'cc/support/a.c:2: cc must not look into "base/wait.h": '
+                 "include cc/... or <janusrt/...>")
+        self.clean({"cc/support/a.c": '#include "cc/support/a.h"\n#include <janusrt/status.h>\n'})
+
     def test_the_command_obeys_the_rules_of_the_source(self):
         self.one({"cmd/a.c": "x" * 101 + "\n"}, "cmd/a.c:2: 101 columns, limit 100")
 

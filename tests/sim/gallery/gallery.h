@@ -49,11 +49,32 @@ struct gallery_bug {
     X(adopted_twice)                                                                               \
     X(paid_twice)                                                                                  \
     X(ignored_place)                                                                               \
-    X(lost_credit)
+    X(lost_credit)                                                                                 \
+    GALLERY_COUNTED(X)
+
+/* Bugs in loops that make no call. The loops have checks, as compiled code has. */
+#define GALLERY_COUNTED(X)                                                                         \
+    X(lost_sum)                                                                                    \
+    X(half_copy)                                                                                   \
+    X(early_flag)                                                                                  \
+    X(moved_entry)                                                                                 \
+    X(overdraft)
 
 #define GALLERY_DECLARE(name) extern const struct gallery_bug gallery_##name;
 GALLERY(GALLERY_DECLARE)
 #undef GALLERY_DECLARE
+
+/* The options of the scheduler that a bug is explored with. */
+static inline const janus_scheduler_options *gallery_options(const struct gallery_bug *bug)
+{
+    static const janus_scheduler_options counted = {.struct_bytes = sizeof counted,
+                                                    .preempt_checks = true};
+    bool                                 is_counted = false;
+#define GALLERY_IS(name) is_counted |= bug == &gallery_##name;
+    GALLERY_COUNTED(GALLERY_IS)
+#undef GALLERY_IS
+    return is_counted ? &counted : NULL;
+}
 
 /* Runs two tasks beside each other until both have ended. Returns the status of their nursery. */
 static inline janus_status gallery_both(janus_entry *one, janus_entry *other, void *argument)

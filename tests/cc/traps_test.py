@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Traps of counted code, in the real runtime, with programs that `janusrt cc` builds.
+
+usage: traps_test.py JANUSRT
+CC_MATRIX=all in the environment: every installed clang.
+"""
+
+import re
+import shutil
+import sys
+
+import tasks
+
+FOLDER = tasks.HERE / "traps"
+LEVELS = ("-O0", "-O1", "-O2", "-O3", "-Os")
+RACES = ("lost_sum", "half_copy", "early_flag", "moved_entry", "overdraft")
+
+
+def traps(bench):
+    """traps.c at every level, which has tests of its own."""
+    harness = bench.plain(tasks.HERE.parent / "harness" / "harness.c")
+    builds = [(bench.majors[0], level) for level in LEVELS]
+    if tasks.WHOLE:
+        builds += [(major, level) for major in bench.majors[1:] for level in LEVELS]
+
+    def make(build):
+        objects = [bench.compile(FOLDER / name, build[1], build[0])
+                   for name in ("traps.c", "frames.c")]
+        return bench.link([*objects, harness], f"traps{build[1]}-{build[0]}", build[0])
+
+    for build, program in zip(builds, tasks.together(make, builds)):
+        done = tasks.run([program], timeout=600)
+        passed = len(re.findall("^ok ", done.stdout, re.M))
+        bench.report(done.returncode == 0, f"{passed} traps, clang {build[0]} {build[1]}",
+                     *done.stdout.split("\n"), done.stderr)
+
+
+def thrown(bench):
+    for level in ("-O0", "-O2"):
+        program = bench.link([bench.compile(FOLDER / "thrown.cpp", level)], f"thrown{level}")
+        done = tasks.run([program], timeout=600)
+        bench.report(done.returncode == 0,
+                     f"a task handles its own exceptions, also on another thread, {level}",
+                     done.stdout, done.stderr)
+
+
+def hashes(bench):
+    """Where a loop pays ahead it cannot be stopped, so only builds with the same checks compare."""
+    def run_all(level, flags=()):
+        name = f"hashes{level}" + "".join(flags)
+        program = bench.link([bench.compile(FOLDER / "hashes.c", level, flags=flags)], name)
+        return tasks.good([program]).stdout
+
+    naive = [run_all(level, ("--ops=naive",)) for level in ("-O0", "-O2")]
+    bench.report(naive[0] == naive[1] == run_all("-O0"),
+                 "a seed gives the same execution at -O0, and at -O2 with --ops=naive", *naive)
+    others = [run_all(level) for level in ("-O1", "-O2", "-O3")]
+    bench.report(others[0] == others[1] == others[2],
+                 "a seed gives the same execution at -O1, -O2 and -O3", *others)
+
+
+def races(bench):
+    """Each race is found, and its replay fails. Without the bug nothing is found."""
+    for level, flags in (("-O0", ()), ("-O2", ("--ops=naive",))):  # see hashes()
+        program = bench.link([bench.compile(FOLDER / "races.c", level, flags=flags)],
+                             f"races{level}")
+        for race in RACES:
+            found = tasks.run([bench.command, "explore", "--schedules", "500", program, "--", race])
+            text = re.search(r"JANUSRT_REPLAY=(\S+)", found.stdout + found.stderr)
+            again = tasks.run([program, race], {"JANUSRT_REPLAY": text.group(1)}) if text else None
+            bench.report(found.returncode == 1 and again is not None and again.returncode == 3,
+                         f"the race {race} is found and replayed, {level} {' '.join(flags)}",
+                         found.stdout + found.stderr, again)
+            mended = tasks.run([bench.command, "explore", "--schedules", "100", program, "--",
+                                race, "mended"])
+            bench.report(mended.returncode == 0, f"{race} without the bug, {level}",
+                         mended.stdout + mended.stderr)
+
+
+def backtrace(bench):
+    """gdb walks from a slow path to the loop, and knows its line."""
+    if not shutil.which("gdb"):
+        print("# backtraces are not tested: no gdb")
+        return
+    for level in ("-O0", "-O2"):
+        program = bench.link([bench.compile(FOLDER / "hashes.c", level)], f"stopped{level}")
+        done = tasks.run(["gdb", "-batch", "-nx", "-ex", "break compute", "-ex", "run",
+                          "-ex", "delete", "-ex", "break jrt_check_taken", "-ex", "continue",
+                          "-ex", "bt", program])
+        frames = re.findall(r"^#\d+ .*$", done.stdout, re.M)
+        stub = [i for i, frame in enumerate(frames) if "janus_check_stub" in frame]
+        caller = [i for i, frame in enumerate(frames) if "hashes.c:" in frame]
+        if "ptrace" in done.stderr:
+            print("# backtraces are not tested: gdb may not trace here")
+            return
+        bench.report(bool(stub and caller and stub[0] < caller[0]),
+                     f"gdb's backtrace goes through the stub, {level}", done.stdout, done.stderr)
+
+
+def sanitizers(bench):
+    """Counted code under a sanitizer: hostile loops and traps in plain threads and in tasks."""
+    harness = bench.plain(tasks.HERE.parent / "harness" / "harness.c")
+    for kind, words in (("undefined", [""]), ("address", ["outside", "mutex", "strips", "cost"])):
+        flag = f"-fsanitize={kind}"
+        obj = bench.compile(FOLDER / "traps.c", "-O1",
+                            flags=(flag, "-fno-sanitize-recover=all"))
+        program = bench.link([obj, harness], f"traps-{kind}", flags=(flag,))
+        for word in words:
+            done = tasks.run([program, *([word] if word else [])], timeout=600)
+            clean = done.returncode == 0 and "Sanitizer" not in done.stderr \
+                and "runtime error" not in done.stderr
+            bench.report(clean, f"{flag} finds nothing{' in ' + word if word else ''}",
+                         done.stdout, done.stderr)
+
+
+def fallback(bench):
+    """gcc with loops.h pays for the loops of a call-free program what the pass pays."""
+    if not shutil.which("gcc"):
+        print("# the fallback is not tested: no gcc")
+        return
+    counted = []
+    main = bench.plain(FOLDER / "kernels_main.c")
+    for words in (["cc"], ["cc", "--gcc"]):
+        obj = bench.folder / f"kernels{len(words)}.o"
+        tasks.good([bench.command, *words, "-O2", "-c", FOLDER / "kernels.c", "-o", obj])
+        program = bench.link([obj, main], f"kernels{len(words)}")
+        counted.append(tasks.good([program]).stdout)
+    bench.report(counted[0] == counted[1] and len(counted[0].split("\n")) > 5,
+                 "gcc's loops cost what the pass counts", *counted)
+
+
+def main():
+    bench = tasks.Bench(sys.argv[1])
+    for part in (traps, thrown, hashes, races, backtrace, sanitizers, fallback):
+        part(bench)
+    bench.finish()
+
+
+main()
