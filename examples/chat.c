@@ -24,7 +24,8 @@ struct member {
     janus_websocket *socket;
     janus_channel    queue;
     struct room     *room;
-    struct member   *next, **link;
+    struct member   *next, **link; /* the room's lock guards both */
+    bool             entered;      /* only the member's own task uses it */
 };
 
 static void enter(struct member *member)
@@ -36,6 +37,7 @@ static void enter(struct member *member)
     member->link = &room->first;
     if (member->next != NULL) member->next->link = &member->next;
     room->first = member;
+    member->entered = true;
     JANUS_IGNORE(janus_mutex_unlock(&room->lock));
     janus_shield_end();
 }
@@ -44,7 +46,7 @@ static void enter(struct member *member)
 static void leave(void *argument)
 {
     struct member *member = argument;
-    if (member->link == NULL) return; /* it did not enter */
+    if (!member->entered) return;
     JANUS_IGNORE(janus_mutex_lock(&member->room->lock));
     *member->link = member->next;
     if (member->next != NULL) member->next->link = member->link;
