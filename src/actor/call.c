@@ -8,7 +8,7 @@
 #include "means/call.h"
 #include "means/ledger.h"
 #include "nursery/nursery.h"
-#include "work/work.h"
+#include "work/turn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -159,6 +159,7 @@ static janus_status call(janus_actor actor, const void *message, void *reply, ui
     bool cancelled = task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     /* What is wrong with the handle comes first. */
     if (jrt_unlikely(cancelled || jrt_wait_is_late(deadline_ns))) {
+        jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
         if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return status;
         return cancelled ? JANUS_CANCELLED : JANUS_DEADLINE;
     }

@@ -16,6 +16,7 @@
 #include "actor/place.h"
 
 #include "means/trouble.h"
+#include "work/turn.h"
 
 #include <stdio.h>
 
@@ -86,6 +87,7 @@ bool jrt_circle_enter(const struct jrt_actor_place *target)
         jrt_circle_leave();
     }
     jrt_unlock(&circles_lock);
+    if (circle) jrt_turn_toll(jrt_worker_self(), JRT_TOLL_CIRCLE);
     return !circle;
 }
 

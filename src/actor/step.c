@@ -502,6 +502,7 @@ void jrt_place_remove(struct jrt_actor_place *place)
         supervisor->cursor = starts ? place->next : last ? NULL : place->before;
     }
     if (supervisor->from == place) supervisor->from = place->next;
+    if (supervisor->deciding == place) supervisor->deciding = NULL;
     supervisor->count--;
     place->end.final = true;
     jrt_place_hide(place);
@@ -578,15 +579,17 @@ void jrt_place_ended(struct jrt_resident *resident)
     janus_supervisor       *supervisor = place->supervisor;
     struct owed             owed;
     jrt_lock(&supervisor->lock);
-    uint64_t  serial = place->serial;
     janus_end end = place->end;
     set_limit(place, 0);
     jrt_place_unname(place);
     jrt_notices_end(place);
     jrt_watches_collect(place);
     take_owed(place, &owed);
+    jrt_debug_invariant("step-decide", supervisor->deciding == NULL);
+    supervisor->deciding = place;
     decide(place);
-    bool here = place->serial == serial; /* else it is gone, and its watchers know */
+    bool here = supervisor->deciding == place; /* else it is gone, and its watchers know */
+    supervisor->deciding = NULL;
     bool again = here && (place->state != JANUS_ACTOR_STATE_EMPTY || place->starts);
     end.final = !again;
     if (here) jrt_watches_tell(place, &end);

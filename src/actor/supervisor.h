@@ -52,8 +52,9 @@ struct janus_supervisor {
     struct jrt_ids          *ids;  /* owned; children with an id */
     struct jrt_spec         *spec; /* of the last child that was added; a reference */
     enum jrt_plan            plan;
-    struct jrt_actor_place  *from;   /* RESTART: the first of its children */
-    struct jrt_actor_place  *cursor; /* the next to be stopped, or to be started; NULL: none */
+    struct jrt_actor_place  *from;     /* RESTART: the first of its children */
+    struct jrt_actor_place  *cursor;   /* the next to be stopped, or to be started; NULL: none */
+    struct jrt_actor_place  *deciding; /* its end is being decided; NULL: none, or it went */
     uint64_t                 live, stopping; /* children with a task; of these, STOPPING */
     janus_stop_how           stop_how;       /* STOP */
     bool                     gives_up;       /* STOP: not asked for by the owner */
