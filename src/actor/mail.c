@@ -83,10 +83,15 @@ void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
     struct jrt_letter_head head;
     bool                   any = false;
     if (jrt_place_behaviour(place) == NULL) return;
+    jrt_place_lock(place);
+    /* A caller that has learnt of the restart sends to the next incarnation. */
+    uint32_t left = status == JANUS_RESTARTED ? jrt_mail_count(place) : UINT32_MAX;
+    jrt_place_unlock(place);
     for (;;) {
         jrt_place_lock(place);
         jrt_mail_close_window(place);
-        bool found = jrt_mail_take(place, &head, NULL);
+        bool found = left != 0 && jrt_mail_take(place, &head, NULL);
+        if (found) left--;
         if (!found && place->rare != NULL && place->rare->aside_count > 0) {
             const char *at =
                 place->rare->aside + --place->rare->aside_count * jrt_letter_bytes(place);

@@ -13,6 +13,10 @@
  *   pays nothing for that. Beyond, each question counts for the pool of its task, which has at most
  *   a quarter, [common-share]. So one pool never has more than three quarters, and others can call.
  *
+ * [question-late]  An actor looks at the deadline of a letter's question without the lock. If the
+ *   key is right, but the question ends then and another caller takes it, the actor reads the
+ *   deadline of the other. That decides nothing: an answer to the first finds another key.
+ *
  * A caller waits in its own frame. The answer is copied there under the lock, and the caller leaves
  * only after it has taken the lock. The answer to an ask is a notice that was made, and paid for,
  * with the ask. So an answer needs no memory.
@@ -150,7 +154,7 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
     question->task = NULL;
     question->reply = NULL;
     question->reply_bytes = question->answer_bytes = 0;
-    question->deadline_ns = JRT_NEVER;
+    jrt_store_relaxed(&question->deadline_ns, JRT_NEVER); /* relaxed: [question-late]. */
     question->notice = NULL;
     question->group = NULL;
     question->circle.self = NULL;

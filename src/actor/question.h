@@ -14,9 +14,9 @@ struct jrt_question {
     void                *reply;        /* where the answer goes */
     size_t               reply_bytes;  /* the room there */
     size_t               answer_bytes; /* that the actor answers with */
-    uint64_t             deadline_ns;
-    janus_status         status; /* WOULD_WAIT: no answer yet */
-    struct jrt_notice   *notice; /* of an ask; NULL: a call */
+    _Atomic(uint64_t)    deadline_ns;  /* [question-late] */
+    janus_status         status;       /* WOULD_WAIT: no answer yet */
+    struct jrt_notice   *notice;       /* of an ask; NULL: a call */
     uint32_t             asker, asker_incarnation;
     uint64_t             asker_serial;
     struct jrt_group    *group; /* of janus_call_all; NULL: none */
