@@ -174,7 +174,7 @@ static janus_status call(janus_actor actor, const void *message, void *reply, ui
     }
     question->reply = reply;
     question->reply_bytes = question->answer_bytes = JRT_ANSWER_ANY;
-    jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-late]. */
+    jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-key]. */
     question->circle = jrt_circle_now();
     status = send_and_wait(actor, message, question, key, deadline_ns);
     jrt_circle_leave();
@@ -203,7 +203,7 @@ janus_status janus_call(janus_actor actor, const void *message, void *reply, uin
 
 bool jrt_question_is_late(const struct jrt_question *question, uint64_t key)
 {
-    /* acquire: its deadline, [question-late]. */
+    /* acquire: its deadline, [question-key]. */
     if (jrt_load_acquire(&question->key) != key) return true;
     return jrt_wait_is_late(jrt_load_relaxed(&question->deadline_ns)); /* relaxed: as above. */
 }
@@ -259,7 +259,7 @@ static void ask_one(janus_actor actor, const void *message, void *reply, size_t 
     out->question->reply = reply;
     out->question->reply_bytes = reply_bytes;
     out->question->answer_bytes = answer_bytes;
-    /* relaxed: [question-late]; the letter tells of it. */
+    /* relaxed: [question-key]; the letter tells of it. */
     jrt_store_relaxed(&out->question->deadline_ns, deadline_ns);
     out->question->group = group;
     jrt_spin_lock(&group->lock);
@@ -358,7 +358,7 @@ janus_status janus_ask(janus_actor actor, const void *message, uint64_t tag, uin
         jrt_notice_free(notice);
         return jrt_mail_settle(JANUS_NO_MEMORY);
     }
-    jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-late]. */
+    jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-key]. */
     question->answer_bytes = notice->reply_bytes;
     question->notice = notice;
     question->asker = jrt_place_index(self);
@@ -455,7 +455,7 @@ janus_status janus_actor_describe(janus_actor actor, char *buffer, size_t size,
     if (question == NULL) return jrt_mail_settle(JANUS_NO_MEMORY);
     question->reply = text;
     question->reply_bytes = question->answer_bytes = sizeof text;
-    jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-late]. */
+    jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-key]. */
     struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_STOP, &status);
     if (place != NULL) {
         const janus_behaviour *behaviour = jrt_place_behaviour(place);

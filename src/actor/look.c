@@ -30,13 +30,8 @@ const char *janus_actor_state_name(janus_actor_state state)
 
 void jrt_place_label(const struct jrt_actor_place *place, char *out, size_t size)
 {
-    char name[JANUS_NAME_BYTES];
-    if (place->spec->id != NULL) {
-        (void)jrt_name_copy(name, sizeof name, place->spec->id);
-    } else {
-        (void)jrt_name_copy(name, sizeof name, jrt_place_sort(place));
-    }
-    (void)snprintf(out, size, "%s", name);
+    const char *id = place->spec->id;
+    (void)jrt_name_copy(out, size, id != NULL ? id : jrt_place_sort(place));
 }
 
 /* Reports. */

@@ -8,14 +8,13 @@
  *   end of either side. So exactly one of them ends it, under the question's lock, and all others
  *   find another key. Keys never come again, and no program sees them. A kept right to answer has a
  *   keyed function of the key instead, so that a handler cannot answer for others.
+ *   An actor looks at the deadline of a letter's question without the lock. If the question ends
+ *   after the key was found right, and another caller takes it, the actor reads the other's
+ *   deadline. That decides nothing, because an answer to the first finds another key.
  *
  * [question-share]  All pools share the table. While half of it is free nobody counts, so a call
  *   pays nothing for that. Beyond, each question counts for the pool of its task, which has at most
  *   a quarter, [common-share]. So one pool never has more than three quarters, and others can call.
- *
- * [question-late]  An actor looks at the deadline of a letter's question without the lock. If the
- *   key is right, but the question ends then and another caller takes it, the actor reads the
- *   deadline of the other. That decides nothing: an answer to the first finds another key.
  *
  * A caller waits in its own frame. The answer is copied there under the lock, and the caller leaves
  * only after it has taken the lock. The answer to an ask is a notice that was made, and paid for,
@@ -154,7 +153,7 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
     question->task = NULL;
     question->reply = NULL;
     question->reply_bytes = question->answer_bytes = 0;
-    jrt_store_relaxed(&question->deadline_ns, JRT_NEVER); /* relaxed: [question-late]. */
+    jrt_store_relaxed(&question->deadline_ns, JRT_NEVER); /* relaxed: [question-key]. */
     question->notice = NULL;
     question->group = NULL;
     question->circle.self = NULL;

@@ -14,7 +14,7 @@ struct jrt_question {
     void                *reply;        /* where the answer goes */
     size_t               reply_bytes;  /* the room there */
     size_t               answer_bytes; /* that the actor answers with */
-    _Atomic(uint64_t)    deadline_ns;  /* [question-late] */
+    _Atomic(uint64_t)    deadline_ns;  /* [question-key] */
     janus_status         status;       /* WOULD_WAIT: no answer yet */
     struct jrt_notice   *notice;       /* of an ask; NULL: a call */
     uint32_t             asker, asker_incarnation;
