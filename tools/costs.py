@@ -17,8 +17,8 @@ import sys
 PAYMENTS = {
     "op": ("jrt_fuel_one", "jrt_pay", "jrt_pay_ops", "jrt_pay_now", "jrt_chan_pay",
            "janus_fuel_take", "janus_check_n", "janus_check_slow"),
-    "tolls": ("jrt_call_check", "jrt_stack_check", "jrt_sync_begin", "jrt_turn_call",
-              "jrt_outside_call", "jrt_outside_call_long"),
+    "tolls": ("jrt_call_check", "jrt_stack_check", "jrt_sentence_check", "jrt_sync_begin",
+              "jrt_turn_call", "jrt_outside_call", "jrt_outside_call_long"),
     "waits": ("jrt_task_park_cancellable", "jrt_sync_wait", "jrt_task_give_way", "jrt_give_way"),
 }
 # Reached on errors alone, or by a task that is already cancelled: such a path pays nothing.

@@ -17,4 +17,11 @@ static inline void jrt_stack_check(void)
     worker == NULL ? jrt_plain_check(1) : jrt_call_check(worker);
 }
 
+/* As jrt_stack_check, of a call that prints a sentence into a buffer. */
+static inline void jrt_sentence_check(void)
+{
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SENTENCE);
+    jrt_stack_check();
+}
+
 #endif

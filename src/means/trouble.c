@@ -542,7 +542,7 @@ size_t janus_explain(char *buffer, size_t size)
                     last->limit);
     }
     /* Last, because another task's trouble would replace this one, [turn-call]. */
-    jrt_stack_check();
+    jrt_sentence_check();
     return text.length;
 }
 
@@ -595,6 +595,6 @@ size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure, 
     put_failure(&text, jrt_nursery_of(nursery), failure,
                 overflow ? "its stack overflowed: spawn it with a larger stack_bytes"
                          : "janus_panic was called");
-    jrt_stack_check(); /* [turn-call] */
+    jrt_sentence_check();
     return text.length;
 }

@@ -15,16 +15,17 @@ enum {
 
 /* Tolls of calls that take longer than their op. */
 enum {
-    JRT_TOLL_REFUSED = 4, /* a refused spawn, a refused call of an actor */
-    JRT_TOLL_SHARE = 8,   /* a share, a purse */
-    JRT_TOLL_TERMS = 16,  /* a nursery on terms of its own */
-    JRT_TOLL_ENDING = 8,  /* a child that ended in place and left something behind */
-    JRT_TOLL_PAGE = 16,   /* new memory, 4096 bytes */
-    JRT_TOLL_TOLD = 4,    /* a call that returns CANCELLED once more */
-    JRT_TOLL_CIRCLE = 48, /* a circle of actors, with all names */
-    JRT_TOLL_FENCE = 64,  /* a fence that interrupts all workers */
-    JRT_TOLL_CANCEL = 32, /* a cancelled nursery */
-    JRT_TOLL_WORKER = 4,  /* an inspected worker: its counters and queues are on other lines */
+    JRT_TOLL_REFUSED = 4,   /* a refused spawn, a refused call of an actor */
+    JRT_TOLL_SHARE = 8,     /* a share, a purse */
+    JRT_TOLL_TERMS = 16,    /* a nursery on terms of its own */
+    JRT_TOLL_ENDING = 8,    /* a child that ended in place and left something behind */
+    JRT_TOLL_PAGE = 16,     /* new memory, 4096 bytes */
+    JRT_TOLL_TOLD = 4,      /* a call that returns CANCELLED once more */
+    JRT_TOLL_CIRCLE = 48,   /* a circle of actors, with all names */
+    JRT_TOLL_SENTENCE = 64, /* a failure, or an explanation, in words */
+    JRT_TOLL_FENCE = 64,    /* a fence that interrupts all workers */
+    JRT_TOLL_CANCEL = 32,   /* a cancelled nursery */
+    JRT_TOLL_WORKER = 4,    /* an inspected worker: its counters and queues are on other lines */
 };
 
 /* The length from which a turn is too long: its task owes the time to others. */
