@@ -116,14 +116,23 @@ void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
 
 /* Senders that wait. */
 
+static void take_out(struct jrt_actor_place *place, struct jrt_sender *sender)
+{
+    *sender->link = sender->next;
+    if (sender->next != NULL) {
+        sender->next->link = sender->link;
+    } else {
+        place->rare->senders_end = sender->link;
+    }
+}
+
 void jrt_senders_serve(struct jrt_actor_place *place, bool all)
 {
     struct jrt_actor_rare *rare = place->rare;
     struct jrt_sender     *sender = NULL;
     while (rare != NULL && (sender = rare->senders) != NULL &&
            (all || jrt_mail_taken(place) < jrt_mail_limit(place))) {
-        rare->senders = sender->next;
-        if (rare->senders == NULL) rare->senders_end = &rare->senders;
+        take_out(place, sender);
         sender->served = true;
         if (!all) place->reserved++;
         sender->reserved = !all;
@@ -148,14 +157,6 @@ struct room_wait {
     uint64_t                serial;
     struct jrt_sender       sender;
 };
-
-static void take_out(struct jrt_actor_place *place, struct jrt_sender *sender)
-{
-    struct jrt_sender **link = &place->rare->senders;
-    while (*link != sender) link = &(*link)->next;
-    *link = sender->next;
-    if (place->rare->senders_end == &sender->next) place->rare->senders_end = link;
-}
 
 static void reserve(struct room_wait *wait)
 {
@@ -190,6 +191,7 @@ static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
     } else {
         wait->sender.task = task;
         wait->sender.next = NULL;
+        wait->sender.link = place->rare->senders_end;
         *place->rare->senders_end = &wait->sender;
         place->rare->senders_end = &wait->sender.next;
         jrt_mail_bar(place);

@@ -335,7 +335,7 @@ struct jrt_circle_wait {
 
 /* A sender that waits for room, in its frame. */
 struct jrt_sender {
-    struct jrt_sender *next;
+    struct jrt_sender *next, **link; /* in the queue */
     struct jrt_task   *task;
     bool               served;   /* room was made for it, or there will be none */
     bool               reserved; /* [mail-room] */

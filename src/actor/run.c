@@ -128,8 +128,10 @@ void jrt_place_together(struct jrt_actor_place *place, struct jrt_task *task)
 struct reading {
     janus_letter           letter;
     struct jrt_letter_head head;
-    struct jrt_notice     *notice; /* owned; NULL: a message */
+    struct jrt_notice     *notice; /* owned, or `continuing`; NULL: a message */
 };
+
+static struct jrt_notice continuing; /* CONTINUE. A handler may have changed letter->kind */
 
 static void read_notice(struct jrt_actor_place *place, struct reading *out)
 {
@@ -178,7 +180,7 @@ static enum next take_other(struct jrt_actor_place *place, struct reading *out)
     if (rare != NULL && rare->continues && works) {
         rare->continues = false;
         place->notice_count++;
-        out->notice = NULL;
+        out->notice = &continuing;
         out->letter = (janus_letter){.kind = JANUS_LETTER_KIND_CONTINUE, .tag = rare->continue_tag};
         return NEXT_LETTER;
     }
@@ -253,11 +255,7 @@ static void reject(struct jrt_actor_place *place, bool call)
 {
     jrt_mail_handled(place, -1);
     jrt_place_lock(place);
-    if (call) {
-        place->returned++;
-    } else {
-        place->dead++;
-    }
+    *(call ? &place->returned : &place->dead) += 1;
     jrt_place_unlock(place);
 }
 
@@ -297,11 +295,18 @@ static void pay(struct jrt_task *task)
 }
 
 /* The letter was handled without an answer. */
-static void leave_unanswered(struct jrt_actor_place *place, janus_status status)
+static void leave_unanswered(struct jrt_actor_place *place)
 {
     struct jrt_letter_head hand = place->hand;
     place->hand = (struct jrt_letter_head){.block = NULL};
-    if (hand.is_call) (void)jrt_question_end(hand.question, hand.key, status, NULL, 0);
+    if (hand.is_call) (void)jrt_question_end(hand.question, hand.key, JANUS_NO_REPLY, NULL, 0);
+}
+
+/* The block that came with the message, unless the handler took it out of the letter. */
+static void *block_of(const struct reading *reading)
+{
+    const struct jrt_letter_head *head = &reading->head;
+    return !head->is_call && reading->letter.block == head->block ? head->block : NULL;
 }
 
 /* Puts the message aside until janus_actor_take_up. */
@@ -412,9 +417,8 @@ static int64_t finish(struct jrt_actor_place *place, struct jrt_task *task, janu
 
 static int64_t end_normally(struct jrt_actor_place *place, struct jrt_task *task)
 {
-    janus_end_kind kind = JANUS_END_KIND_STOPPED;
-    if (is_cancelled(task)) kind = JANUS_END_KIND_CANCELLED;
-    return finish(place, task, kind, 0);
+    bool cancelled = is_cancelled(task);
+    return finish(place, task, cancelled ? JANUS_END_KIND_CANCELLED : JANUS_END_KIND_STOPPED, 0);
 }
 
 /* A handler has returned `result`, and there is something to do. *out_over: the incarnation ends
@@ -427,19 +431,18 @@ static __attribute__((noinline)) int64_t after(struct jrt_actor_place *place, st
     if (jrt_unlikely(task->innermost != NULL)) return 0; /* [actor-tidy] */
     jrt_place_together(place, task);
     if (!tidy_up(task)) return 0;
-    if (reading->notice != NULL && place->rare != NULL) {
+    bool notice = reading->notice != NULL;
+    if (notice && reading->notice != &continuing) {
         place->rare->in_hand = NULL;
         jrt_notice_free(reading->notice);
-        blank(reading);
     }
+    if (notice) blank(reading);
     reading->notice = NULL;
     *out_over = false;
-    if (result == JANUS_ACTOR_LATER && reading->letter.message != NULL &&
-        put_aside(place, reading->letter.block, message)) {
+    if (result == JANUS_ACTOR_LATER && !notice && put_aside(place, block_of(reading), message))
         return 0;
-    }
-    if (place->hand.question != NULL && result >= 0) leave_unanswered(place, JANUS_NO_REPLY);
-    bool later = result == JANUS_ACTOR_LATER && reading->letter.message == NULL;
+    if (place->hand.question != NULL && result >= 0) leave_unanswered(place);
+    bool later = result == JANUS_ACTOR_LATER && notice;
     if (result == JANUS_ACTOR_GO_ON || later) return 0;
     *out_over = true;
     if (result < 0) {
@@ -449,8 +452,8 @@ static __attribute__((noinline)) int64_t after(struct jrt_actor_place *place, st
     }
     if (result == JANUS_ACTOR_STOP) return finish(place, task, JANUS_END_KIND_NORMAL, 0);
     /* A number that means nothing, or memory for putting aside was refused. */
-    return finish(place, task, JANUS_END_KIND_FAILED,
-                  result == JANUS_ACTOR_LATER ? JANUS_NO_MEMORY : result);
+    if (result == JANUS_ACTOR_LATER) result = JANUS_NO_MEMORY;
+    return finish(place, task, JANUS_END_KIND_FAILED, result);
 }
 
 /* Calls the handler. True: all is done. False: `after` has to look at *out_result. */

@@ -156,8 +156,11 @@ static int64_t neighbour(void *argument)
 static void open_street(struct street *street)
 {
     int          tasks = street->attack.tasks == 0 ? 1 : street->attack.tasks;
-    janus_budget pool = janus_budget_of(UINT64_C(1) << 40, street->attack.poor ? 0 : 1 << 20,
-                                        (uint64_t)tasks, UINT64_C(1) << 40, 1000);
+    int          spawns = street->attack.spawns;
+    uint64_t     memory = street->attack.memory != 0 ? street->attack.memory : 1 << 20;
+    janus_budget pool =
+        janus_budget_of(UINT64_C(1) << 40, street->attack.poor ? 0 : memory,
+                        (uint64_t)(spawns > tasks ? spawns : tasks), UINT64_C(1) << 40, 1000);
     CHECK_EQ(janus_nursery_open(&street->good, JANUS_NURSERY_OPTIONS(.name = "good")), JANUS_OK);
     CHECK_EQ(
         janus_nursery_open(&street->bad, JANUS_NURSERY_OPTIONS(.name = "bad", .budget = &pool,

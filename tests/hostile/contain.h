@@ -32,7 +32,9 @@ typedef void plugin_entry(struct plugin *plugin);
 struct attack {
     plugin_entry *entry;
     int           tasks;    /* how many tasks the plugin may have, with itself; 0: 1 */
+    int           spawns;   /* how many it may start, with itself; 0: as many as tasks */
     const char   *no_share; /* why the neighbours' share is not measured; NULL: it is */
+    uint64_t      memory;   /* of its pool; 0: 1 MiB, which the plugin's first task has */
     bool          poor;     /* the pool has no memory at all */
     bool          ends;     /* the plugin ends by itself: the host waits for it before the cancel */
     bool          panics;   /* the plugin's first task must have panicked */
