@@ -464,7 +464,8 @@ janus_status janus_actor_describe(janus_actor actor, char *buffer, size_t size,
         bool runs = place->state == JANUS_ACTOR_STATE_RUNNING && place->task != NULL;
         status = runs ? JANUS_OK : JANUS_GONE;
         if (behaviour == NULL || behaviour->describe == NULL || place == jrt_place_current() ||
-            (rare != NULL && rare->describes != NULL)) {
+            (rare != NULL && rare->describes != NULL &&
+             jrt_question_lives(rare->describes, rare->describes_key))) {
             status = JANUS_STATE;
         }
         if (rare == NULL) status = JANUS_NO_MEMORY;

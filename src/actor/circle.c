@@ -23,6 +23,8 @@
 enum {
     CIRCLE_STEPS = 4096, /* a longer way is no circle that is found */
     CIRCLE_KEPT = 64,    /* steps that are compared */
+    CREW = 8,            /* actors around a task; usually one or none */
+    STEPS_OF_A_TOLL = 4,
 };
 
 static uint64_t waits_of(const struct jrt_actor_place *place)
@@ -30,41 +32,67 @@ static uint64_t waits_of(const struct jrt_actor_place *place)
     return jrt_load_seq_cst(&place->waits); /* seq_cst: [actor-circle]. */
 }
 
-/* The actor that `task` is, or works for: the owner of a nursery around it. */
-static bool works_for(const struct jrt_task *task, const struct jrt_actor_place *place)
+/* The actors that a task is, or works for: owners of nurseries around it. */
+struct crew {
+    const struct jrt_actor_place *of[CREW];
+    uint32_t                      count;
+    const struct jrt_task        *rest; /* further up; NULL: no task is */
+};
+
+static void muster(const struct jrt_task *task, struct crew *crew)
 {
-    while (task != NULL) {
-        if (jrt_place_of(task) == place) return true;
-        task = task->nursery->owner;
+    uint32_t steps = 0;
+    crew->count = 0;
+    for (; task != NULL && crew->count < CREW; task = task->nursery->owner, steps++) {
+        const struct jrt_actor_place *place = jrt_place_of(task);
+        if (place != NULL) crew->of[crew->count++] = place;
+    }
+    crew->rest = task;
+    jrt_turn_toll(jrt_worker_self(), steps / STEPS_OF_A_TOLL);
+}
+
+static bool works_for(const struct crew *crew, const struct jrt_actor_place *place)
+{
+    for (uint32_t i = 0; i < crew->count; i++) {
+        if (crew->of[i] == place) return true;
+    }
+    for (const struct jrt_task *at = crew->rest; at != NULL; at = at->nursery->owner) {
+        if (jrt_place_of(at) == place) return true;
     }
     return false;
 }
 
 /* Follows the waits from `target`. The number of steps to an actor that the task works for; 0: the
  * waits lead to no such actor. */
-static uint32_t follow(const struct jrt_task *task, const struct jrt_actor_place *target,
+static uint32_t follow(const struct crew *crew, const struct jrt_actor_place *target,
                        uint64_t seen[CIRCLE_KEPT])
 {
     const struct jrt_actor_place *at = target;
-    for (uint32_t steps = 1; steps < CIRCLE_STEPS; steps++) {
-        if (works_for(task, at)) return steps;
+    uint32_t                      steps = 1;
+    bool                          found = false;
+    if (crew->count == 0) return 0; /* nobody waits for a task that is no actor's */
+    for (; steps < CIRCLE_STEPS; steps++) {
+        found = works_for(crew, at);
+        if (found) break;
         uint64_t waits = waits_of(at);
         if (steps - 1 < CIRCLE_KEPT) seen[steps - 1] = waits;
-        if (waits >> 32 == 0) return 0;
+        if (waits >> 32 == 0) break;
         at = jrt_place_at((uint32_t)(waits >> 32) - 1);
     }
-    return 0;
+    jrt_turn_toll(jrt_worker_self(), steps / STEPS_OF_A_TOLL);
+    return found ? steps : 0;
 }
 
 static pthread_mutex_t circles_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void tell_circle(const struct jrt_task *task, const struct jrt_actor_place *target);
+static void tell_circle(const struct crew *crew, const struct jrt_actor_place *target);
 
 bool jrt_circle_enter(const struct jrt_actor_place *target)
 {
     struct jrt_task        *task = jrt_task_current();
     struct jrt_actor_place *self = jrt_place_of(task);
     uint64_t                first[CIRCLE_KEPT], again[CIRCLE_KEPT];
+    struct crew             crew;
     if (self != NULL) {
         uint64_t before = waits_of(self);
         uint32_t version = (uint32_t)before + 1;
@@ -75,15 +103,16 @@ bool jrt_circle_enter(const struct jrt_actor_place *target)
         /* seq_cst: [actor-circle]. */
         jrt_store_seq_cst(&self->waits, (uint64_t)(jrt_place_index(target) + 1) << 32 | version);
     }
-    if (jrt_likely(follow(task, target, first) == 0)) return true;
+    muster(task, &crew);
+    if (jrt_likely(follow(&crew, target, first) == 0)) return true;
     /* One at a time: of those that close a circle, only one is refused. */
     jrt_lock(&circles_lock);
-    uint32_t steps = follow(task, target, first);
-    bool     circle = steps != 0 && follow(task, target, again) == steps;
+    uint32_t steps = follow(&crew, target, first);
+    bool     circle = steps != 0 && follow(&crew, target, again) == steps;
     uint32_t compared = steps < CIRCLE_KEPT ? steps : CIRCLE_KEPT;
     if (circle && steps > 1) circle = memcmp(first, again, (compared - 1) * sizeof *first) == 0;
     if (circle) {
-        tell_circle(task, target);
+        tell_circle(&crew, target);
         jrt_circle_leave();
     }
     jrt_unlock(&circles_lock);
@@ -127,7 +156,7 @@ static void label(const struct jrt_actor_place *given, char *out, size_t size)
 }
 
 /* Names the actors of the circle, for janus_explain. */
-static void tell_circle(const struct jrt_task *task, const struct jrt_actor_place *target)
+static void tell_circle(const struct crew *crew, const struct jrt_actor_place *target)
 {
     char                          text[160];
     size_t                        used = 0;
@@ -139,7 +168,7 @@ static void tell_circle(const struct jrt_task *task, const struct jrt_actor_plac
             snprintf(text + used, sizeof text - used, "%s%s", steps == 0 ? "" : " -> ", name);
         if (more < 0 || used + (size_t)more >= sizeof text) break;
         used += (size_t)more;
-        if (works_for(task, at)) break;
+        if (works_for(crew, at)) break;
         uint64_t waits = waits_of(at);
         at = waits >> 32 != 0 ? jrt_place_at((uint32_t)(waits >> 32) - 1) : NULL;
     }

@@ -77,12 +77,20 @@ static bool count_restart(janus_supervisor *supervisor)
     return now - oldest >= period;
 }
 
+/* The ring is in the order of time, and may have 2^20 entries: a search, and no walk. */
 uint32_t jrt_supervisor_recent(const janus_supervisor *supervisor)
 {
     uint64_t now = jrt_clock_now_ns();
-    uint32_t recent = 0;
-    for (uint32_t i = 0; i < supervisor->restarts_count; i++) {
-        if (now - supervisor->restarts[i] < supervisor->options.period_ns) recent++;
+    uint32_t room = supervisor->restarts_room, count = supervisor->restarts_count;
+    uint32_t recent = 0, too_many = count + 1; /* of the newest */
+    while (too_many - recent > 1) {
+        uint32_t middle = recent + (too_many - recent) / 2;
+        uint64_t at = supervisor->restarts[(supervisor->restarts_next + room - middle) % room];
+        if (now - at < supervisor->options.period_ns) {
+            recent = middle;
+        } else {
+            too_many = middle;
+        }
     }
     return recent;
 }

@@ -77,10 +77,10 @@ janus_status janus_supervisor_end(janus_supervisor *supervisor, janus_supervisor
     struct jrt_task *task = jrt_task_current();
     if (supervisor == NULL) return JANUS_INVALID;
     if (out != NULL && !jrt_struct_sane(out->struct_bytes, sizeof *out)) return JANUS_INVALID;
-    if (task == NULL || task != supervisor->owner ||
-        task->innermost != jrt_supervisor_nursery(supervisor)) {
-        return JANUS_STATE;
-    }
+    struct jrt_nursery *n = jrt_supervisor_nursery(supervisor);
+    /* Only then it is there, [supervisor-around]. */
+    if (task == NULL || task->innermost != n || n->on_heap != JRT_SUPERVISED) return JANUS_STATE;
+    jrt_debug_invariant("supervisor-around", task == supervisor->owner);
     jrt_lock(&supervisor->lock);
     bool cancelled = jrt_nursery_cancelled_above(jrt_supervisor_nursery(supervisor));
     jrt_supervisor_stop_all(supervisor,
@@ -123,8 +123,7 @@ int64_t jrt_supervisor_main(struct jrt_actor_place *place)
     janus_waitpoint_init(&waiter.point, JANUS_WAKER_TASKS);
     jrt_lock(&supervisor->lock);
     jrt_place_lock(place);
-    waiter.next = place->waiters;
-    place->waiters = &waiter;
+    jrt_waiter_link(place, &waiter);
     jrt_place_unlock(place);
     bool over = supervisor->plan == JRT_PLAN_OVER; /* it gave up before the waiter was there */
     jrt_supervisor_unlock(supervisor);
@@ -138,12 +137,7 @@ int64_t jrt_supervisor_main(struct jrt_actor_place *place)
     } while (status == JANUS_DEADLOCK);
     jrt_place_lock(place);
     bool done = waiter.done;
-    for (struct jrt_actor_waiter **link = &place->waiters; !done && *link != NULL;
-         link = &(*link)->next) {
-        if (*link != &waiter) continue;
-        *link = waiter.next;
-        break;
-    }
+    if (!done) jrt_waiter_unlink(&waiter);
     jrt_place_unlock(place);
     if (done && status != JANUS_OK) {
         janus_shield_begin();

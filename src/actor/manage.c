@@ -7,6 +7,7 @@
 #include "means/terms.h"
 #include "means/trouble.h"
 #include "nursery/nursery.h"
+#include "work/turn.h"
 #include "work/work.h"
 
 #include <stdio.h>
@@ -17,9 +18,9 @@
 void jrt_waiter_begin(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter,
                       enum jrt_awaited what)
 {
-    *waiter = (struct jrt_actor_waiter){.next = place->waiters, .what = what};
+    *waiter = (struct jrt_actor_waiter){.what = what};
     janus_waitpoint_init(&waiter->point, JANUS_WAKER_TASKS);
-    place->waiters = waiter;
+    jrt_waiter_link(place, waiter);
 }
 
 /* Waits. The place may be used by another meanwhile; then the waiter is done. */
@@ -30,11 +31,7 @@ janus_status jrt_waiter_wait(struct jrt_actor_place *place, struct jrt_actor_wai
     if (status == JANUS_OK) return waiter->status;
     jrt_place_lock(place);
     bool done = waiter->done;
-    if (!done) {
-        struct jrt_actor_waiter **link = &place->waiters;
-        while (*link != waiter) link = &(*link)->next;
-        *link = waiter->next;
-    }
+    if (!done) jrt_waiter_unlink(waiter);
     jrt_place_unlock(place);
     if (!done) return status;
     janus_shield_begin();
@@ -67,15 +64,36 @@ static janus_status tell_narrower(const struct jrt_nursery *n, const struct jrt_
 }
 
 /* Whether the current task is the owner, or below it, on no narrower terms. */
-janus_status jrt_supervisor_may_manage(const janus_supervisor *supervisor)
+/* [supervisor-around]  A program may show the pointer of a supervisor that has ended. So nothing is
+ * read of it until it was found among the scopes around the current task. Those cannot end while
+ * the task runs. */
+bool jrt_supervisor_is_around(const janus_supervisor *supervisor)
 {
     const struct jrt_task *task = jrt_task_current();
-    if (task == NULL) return JANUS_STATE;
+    if (task == NULL) return false;
+    const struct jrt_nursery *wanted =
+        jrt_nursery_of((janus_nursery *)(uintptr_t)&supervisor->nursery);
+    const struct jrt_nursery *n = task->innermost;
+    uint32_t                  steps = 0;
+    bool                      found = false;
+    while (task != NULL && !found) {
+        for (; n != NULL && !found; n = jrt_nursery_outer_of_other(n), steps++)
+            found = n == wanted && n->on_heap == JRT_SUPERVISED;
+        n = task->nursery;
+        task = n->owner;
+    }
+    jrt_turn_toll(jrt_worker_self(), steps / 4);
+    return found;
+}
+
+janus_status jrt_supervisor_may_manage(const janus_supervisor *supervisor)
+{
+    if (!jrt_supervisor_is_around(supervisor))
+        return jrt_trouble_said(JANUS_STATE, "the supervisor has ended, or this task lies outside "
+                                             "of it. Open the supervisor before the nursery of "
+                                             "the task");
     const struct jrt_nursery *n = jrt_nursery_of((janus_nursery *)(uintptr_t)&supervisor->nursery);
-    const struct jrt_task    *at = task;
-    while (at != NULL && at != supervisor->owner) at = at->nursery->owner;
-    if (at == NULL) return JANUS_STATE;
-    const struct jrt_terms *here = jrt_terms_here(task);
+    const struct jrt_terms   *here = jrt_terms_here(jrt_task_current());
     while (here != NULL && here != n->terms && here != n->scheduler->terms) {
         if (here->of != n && is_narrower(here)) return tell_narrower(n, here);
         here = here->outer;
@@ -260,9 +278,9 @@ janus_status janus_actor_await(janus_actor actor, janus_end *out, uint64_t deadl
 
 /* Ending. */
 
-static bool is_owner(janus_supervisor *supervisor)
+static bool is_owner(const janus_supervisor *supervisor)
 {
-    return jrt_task_current() != NULL && jrt_task_current() == supervisor->owner;
+    return jrt_supervisor_is_around(supervisor) && jrt_task_current() == supervisor->owner;
 }
 
 janus_status janus_supervisor_wait(janus_supervisor *supervisor, uint64_t deadline_ns)

@@ -8,34 +8,19 @@
  *   one alarm, for the earliest of its times. When it has rung, the place looks at the clock
  *   itself. So an alarm that rings for nothing does no harm. It may be armed again before the
  *   flush.
- *
- * [watch-once]  A watch is on two lists: of the watched place, and of the actor that made it. One
- *   lock guards all watches. The end of the watched incarnation takes it off both and makes it a
- *   notice. The end of the watcher, or janus_actor_unwatch, takes it off both and frees it. So a
- *   watch becomes at most one notice, and janus_actor_unwatch finds it there or on the lists.
  */
+#include "actor/notice.h"
 #include "actor/supervisor.h"
 
 #include "means/call.h"
 #include "means/ledger.h"
+#include "work/turn.h"
 #include "work/work.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct jrt_actor_watch {
-    struct jrt_actor_watch *next, **link;         /* of the watched place */
-    struct jrt_actor_watch *own_next, **own_link; /* of the watcher */
-    struct jrt_actor_place *watcher;
-    uint64_t                watcher_serial, number;
-    uint32_t                watcher_incarnation;
-    struct jrt_notice       notice; /* last */
-};
-
-static pthread_mutex_t watches_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* Memory of `bytes` that the current task pays for. */
-static void *make(size_t bytes, struct jrt_ledger **out_ledger, janus_status *out_status)
+void *jrt_notice_room(size_t bytes, struct jrt_ledger **out_ledger, janus_status *out_status)
 {
     *out_status = jrt_ledger_charge(bytes, out_ledger);
     if (*out_status != JANUS_OK) return NULL;
@@ -51,7 +36,7 @@ janus_status jrt_notice_make(size_t more, struct jrt_notice **out)
     janus_status       status;
     struct jrt_ledger *ledger;
     size_t             bytes = sizeof **out + more;
-    *out = make(bytes, &ledger, &status);
+    *out = jrt_notice_room(bytes, &ledger, &status);
     if (*out == NULL) return status;
     (*out)->ledger = ledger;
     (*out)->bytes = (uint32_t)bytes;
@@ -288,7 +273,7 @@ static janus_status new_timer(struct jrt_actor_place *self, uint64_t deadline_ns
 {
     janus_status            status;
     struct jrt_ledger      *ledger;
-    struct jrt_actor_timer *timer = make(sizeof *timer, &ledger, &status);
+    struct jrt_actor_timer *timer = jrt_notice_room(sizeof *timer, &ledger, &status);
     if (timer == NULL) return status;
     timer->deadline_ns = deadline_ns;
     timer->question = question;
@@ -299,6 +284,7 @@ static janus_status new_timer(struct jrt_actor_place *self, uint64_t deadline_ns
     timer->notice.bytes = sizeof *timer;
     jrt_place_lock(self);
     struct jrt_actor_rare *rare = jrt_place_rare(self);
+    uint32_t               others = rare != NULL ? rare->timer_count : 0;
     status = rare == NULL ? JANUS_NO_MEMORY : JANUS_OK;
     if (rare != NULL && rare->timer_count >= JRT_ACTOR_TIMERS_MAX) status = JANUS_FULL;
     if (status == JANUS_OK) {
@@ -306,6 +292,7 @@ static janus_status new_timer(struct jrt_actor_place *self, uint64_t deadline_ns
         if (!add_timer(self, timer)) status = JANUS_NO_MEMORY;
     }
     jrt_place_unlock(self);
+    jrt_notice_walked(others);
     if (status != JANUS_OK) jrt_notice_free(&timer->notice);
     return status;
 }
@@ -329,8 +316,7 @@ janus_status janus_actor_after(uint64_t delay_ns, uint64_t tag, janus_actor_time
     return status;
 }
 
-/* Takes a notice out of the queue. Under the lock. */
-static bool take_notice(struct jrt_actor_place *place, const struct jrt_notice *notice)
+bool jrt_notice_take_out(struct jrt_actor_place *place, const struct jrt_notice *notice)
 {
     struct jrt_notice *before = place->notices;
     if (before == NULL) return false;
@@ -341,14 +327,14 @@ static bool take_notice(struct jrt_actor_place *place, const struct jrt_notice *
     return true;
 }
 
-/* The queued notice of a timer or a watch with this number. Under the lock. */
-static struct jrt_notice *find_notice(struct jrt_actor_place *place, janus_letter_kind kind,
-                                      uint64_t number)
+struct jrt_notice *jrt_notice_find(struct jrt_actor_place *place, janus_letter_kind kind,
+                                   uint64_t number, uint32_t *steps)
 {
     const struct jrt_notice *newest = place->notices;
     struct jrt_notice       *at = place->notices;
     for (bool more = at != NULL; more; more = at != newest) {
         at = at->next;
+        ++*steps;
         if (at->kind != kind) continue;
         const void *whole = whole_of(at);
         uint64_t    has = kind == JANUS_LETTER_KIND_TIMER
@@ -364,11 +350,13 @@ janus_status janus_actor_cancel_timer(janus_actor_timer timer)
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_actor_place *self = jrt_place_current();
     struct jrt_notice      *notice = NULL;
+    uint32_t                steps = 0;
     if (self == NULL) return JANUS_STATE;
     if (timer.opaque[1] != self->incarnation || timer.opaque[0] == 0) return JANUS_STALE;
     jrt_place_lock(self);
     if (self->rare != NULL) {
         struct jrt_actor_timer **link = &self->rare->timers;
+        steps = self->rare->timer_count;
         while (*link != NULL && (*link)->number != timer.opaque[0]) link = &(*link)->next;
         if (*link != NULL && (*link)->question == NULL) {
             notice = &(*link)->notice;
@@ -376,11 +364,12 @@ janus_status janus_actor_cancel_timer(janus_actor_timer timer)
             self->rare->timer_count--;
             (void)jrt_place_arm(self);
         } else {
-            notice = find_notice(self, JANUS_LETTER_KIND_TIMER, timer.opaque[0]);
-            if (notice != NULL) (void)take_notice(self, notice);
+            notice = jrt_notice_find(self, JANUS_LETTER_KIND_TIMER, timer.opaque[0], &steps);
+            if (notice != NULL) (void)jrt_notice_take_out(self, notice);
         }
     }
     jrt_place_unlock(self);
+    jrt_notice_walked(steps);
     if (notice == NULL) return JANUS_STALE;
     jrt_notice_free(notice);
     return JANUS_OK;
@@ -410,148 +399,10 @@ janus_status janus_actor_idle_after(uint64_t delay_ns, uint64_t tag)
         rare->idle_at = delay_ns != 0 ? JRT_NEVER - 2 : 0; /* reserves the alarm's memory */
         armed = jrt_place_arm(self);
         if (!armed) rare->idle_ns = rare->idle_at = 0;
-        (void)take_notice(self, &rare->idle);
+        (void)jrt_notice_take_out(self, &rare->idle);
     }
     jrt_place_unlock(self);
     return armed ? JANUS_OK : JANUS_NO_MEMORY;
-}
-
-/* Watches. */
-
-static void unlink_watch(struct jrt_actor_watch *watch)
-{
-    if (watch->link != NULL) {
-        *watch->link = watch->next;
-        if (watch->next != NULL) watch->next->link = watch->link;
-    }
-    *watch->own_link = watch->own_next;
-    if (watch->own_next != NULL) watch->own_next->own_link = watch->own_link;
-    watch->watcher->rare->watch_count--;
-}
-
-static void link_watch(struct jrt_actor_watch *watch, struct jrt_actor_place *target)
-{
-    struct jrt_actor_rare *rare = watch->watcher->rare;
-    watch->own_next = rare->watches;
-    watch->own_link = &rare->watches;
-    if (watch->own_next != NULL) watch->own_next->own_link = &watch->own_next;
-    rare->watches = watch;
-    rare->watch_count++;
-    if (target == NULL) return;
-    watch->next = target->rare->watched;
-    watch->link = &target->rare->watched;
-    if (watch->next != NULL) watch->next->link = &watch->next;
-    target->rare->watched = watch;
-}
-
-/* The watched one has ended: the watch becomes a notice. Under the lock of watches. */
-static void go_off(struct jrt_actor_watch *watch, const janus_end *end)
-{
-    struct jrt_actor_place *watcher = watch->watcher;
-    unlink_watch(watch);
-    watch->notice.end = *end;
-    jrt_notice_push_to(watcher, watch->watcher_serial, watch->watcher_incarnation, &watch->notice);
-}
-
-void jrt_watches_collect(struct jrt_actor_place *place)
-{
-    struct jrt_actor_rare *rare = place->rare;
-    if (rare == NULL) return;
-    jrt_lock(&watches_lock);
-    jrt_debug_invariant("watch-once", rare->watched_then == NULL);
-    rare->watched_then = rare->watched;
-    if (rare->watched_then != NULL) rare->watched_then->link = &rare->watched_then;
-    rare->watched = NULL;
-    jrt_unlock(&watches_lock);
-}
-
-void jrt_watches_tell(struct jrt_actor_place *place, const janus_end *end)
-{
-    struct jrt_actor_rare *rare = place->rare;
-    if (rare == NULL) return;
-    jrt_lock(&watches_lock);
-    while (rare->watched_then != NULL) go_off(rare->watched_then, end);
-    while (end->final && rare->watched != NULL) go_off(rare->watched, end);
-    jrt_unlock(&watches_lock);
-}
-
-static janus_status add_watch(struct jrt_actor_place *self, struct jrt_actor_watch *watch,
-                              janus_actor actor)
-{
-    janus_end    never = {.kind = JANUS_END_KIND_NEVER, .final = true};
-    janus_status status;
-    jrt_place_lock(self);
-    struct jrt_actor_rare *rare = jrt_place_rare(self);
-    bool                   full = rare != NULL && rare->watch_count >= JRT_ACTOR_WATCHES_MAX;
-    if (rare != NULL) watch->number = ++rare->timer_number;
-    jrt_place_unlock(self);
-    if (rare == NULL || full) return full ? JANUS_FULL : JANUS_NO_MEMORY;
-    jrt_lock(&watches_lock);
-    struct jrt_actor_place *target = jrt_place_find(actor, JANUS_ACTOR_MAY_WATCH, &status);
-    if (target != NULL) {
-        status = jrt_place_rare(target) != NULL ? JANUS_OK : JANUS_NO_MEMORY;
-        jrt_place_unlock(target); /* the lock of watches keeps it: [watch-once] */
-    }
-    if (status == JANUS_OK || status == JANUS_STALE) {
-        link_watch(watch, target);
-        if (target == NULL) (void)jrt_place_past(actor, JANUS_ACTOR_MAY_WATCH, &never);
-        if (target == NULL) go_off(watch, &never);
-        status = JANUS_OK;
-    }
-    jrt_unlock(&watches_lock);
-    return status;
-}
-
-janus_status janus_actor_watch(janus_actor actor, uint64_t tag, janus_watch *out)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_actor_place *self = jrt_place_current();
-    struct jrt_ledger      *ledger;
-    janus_status            status;
-    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
-    struct jrt_actor_watch *watch = make(sizeof *watch, &ledger, &status);
-    if (watch == NULL) return status;
-    watch->watcher = self;
-    watch->watcher_serial = self->serial;
-    watch->watcher_incarnation = self->incarnation;
-    watch->notice.kind = JANUS_LETTER_KIND_DOWN;
-    watch->notice.tag = tag;
-    watch->notice.ledger = ledger;
-    watch->notice.bytes = sizeof *watch;
-    status = add_watch(self, watch, actor);
-    if (status != JANUS_OK) {
-        jrt_notice_free(&watch->notice);
-        return status;
-    }
-    /* The watch may be gone by now; its number is not. */
-    if (out != NULL) *out = (janus_watch){{self->rare->timer_number, self->incarnation}};
-    return JANUS_OK;
-}
-
-janus_status janus_actor_unwatch(janus_watch watch)
-{
-    jrt_stack_check(); /* [stack-reserve] */
-    struct jrt_actor_place *self = jrt_place_current();
-    struct jrt_notice      *notice = NULL;
-    if (self == NULL) return JANUS_STATE;
-    if (watch.opaque[1] != self->incarnation || self->rare == NULL) return JANUS_STALE;
-    jrt_lock(&watches_lock);
-    struct jrt_actor_watch *at = self->rare->watches;
-    while (at != NULL && at->number != watch.opaque[0]) at = at->own_next;
-    if (at != NULL) {
-        unlink_watch(at);
-        notice = &at->notice;
-    }
-    jrt_unlock(&watches_lock);
-    if (notice == NULL) {
-        jrt_place_lock(self);
-        notice = find_notice(self, JANUS_LETTER_KIND_DOWN, watch.opaque[0]);
-        if (notice != NULL) (void)take_notice(self, notice);
-        jrt_place_unlock(self);
-    }
-    if (notice == NULL) return JANUS_STALE;
-    jrt_notice_free(notice);
-    return JANUS_OK;
 }
 
 /* The end of an incarnation. */
@@ -559,13 +410,7 @@ janus_status janus_actor_unwatch(janus_watch watch)
 void jrt_notices_end(struct jrt_actor_place *place)
 {
     struct jrt_actor_rare *rare = place->rare;
-    jrt_lock(&watches_lock);
-    while (rare != NULL && rare->watches != NULL) {
-        struct jrt_actor_watch *watch = rare->watches;
-        unlink_watch(watch);
-        jrt_notice_free(&watch->notice);
-    }
-    jrt_unlock(&watches_lock);
+    jrt_watches_end(place);
     jrt_place_lock(place);
     struct jrt_notice      *in_hand = rare != NULL ? rare->in_hand : NULL;
     struct jrt_notice      *notices = place->notices;

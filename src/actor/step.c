@@ -113,15 +113,12 @@ static void set_limit(struct jrt_actor_place *place, uint64_t after_ns)
 
 void jrt_place_notify(struct jrt_actor_place *place, enum jrt_awaited what, janus_status status)
 {
-    struct jrt_actor_waiter *woken = NULL, **link = &place->waiters, **end = &woken;
+    struct jrt_actor_waiter *woken = NULL, *next = NULL, **end = &woken;
     jrt_place_lock(place);
-    while (*link != NULL) {
-        struct jrt_actor_waiter *waiter = *link;
-        if (waiter->what != what) {
-            link = &waiter->next;
-            continue;
-        }
-        *link = waiter->next;
+    for (struct jrt_actor_waiter *waiter = place->waiters; waiter != NULL; waiter = next) {
+        next = waiter->next;
+        if (waiter->what != what) continue;
+        jrt_waiter_unlink(waiter);
         waiter->status = status;
         waiter->end = place->end;
         if (what == JRT_AWAIT_GONE) waiter->end.final = true;
@@ -132,7 +129,7 @@ void jrt_place_notify(struct jrt_actor_place *place, enum jrt_awaited what, janu
     }
     jrt_place_unlock(place);
     while (woken != NULL) {
-        struct jrt_actor_waiter *next = woken->next;
+        next = woken->next;
         jrt_waitpoint_wake(&woken->point);
         woken = next;
     }

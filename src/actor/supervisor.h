@@ -20,7 +20,7 @@ enum jrt_awaited {
 };
 
 struct jrt_actor_waiter {
-    struct jrt_actor_waiter *next;
+    struct jrt_actor_waiter *next, **link; /* at its place */
     enum jrt_awaited         what;
     bool                     done; /* somebody will wake the point */
     janus_status             status;
@@ -175,13 +175,29 @@ static inline bool jrt_place_runs(const struct jrt_actor_place *place)
 /* What a supervisor below another runs in its task. In supervisor.c. */
 int64_t jrt_supervisor_main(struct jrt_actor_place *place);
 
+/* A waiter joins those of a place, and leaves them. Under the place's lock. */
+static inline void jrt_waiter_link(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter)
+{
+    waiter->next = place->waiters;
+    waiter->link = &place->waiters;
+    if (waiter->next != NULL) waiter->next->link = &waiter->next;
+    place->waiters = waiter;
+}
+static inline void jrt_waiter_unlink(struct jrt_actor_waiter *waiter)
+{
+    *waiter->link = waiter->next;
+    if (waiter->next != NULL) waiter->next->link = waiter->link;
+}
+
 /* Waits at a place, for what `what` says: the first under the place's lock, the second without.
  * Whatever else it returns, the awaited thing has happened if waiter->done. In manage.c. */
 void         jrt_waiter_begin(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter,
                               enum jrt_awaited what);
 janus_status jrt_waiter_wait(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter,
                              const char *reason, uint64_t deadline_ns);
-/* Whether the current task is the owner, or below it, on no narrower terms. In manage.c. */
+/* Whether the supervisor is a scope around the current task, [supervisor-around]. In manage.c. */
+bool jrt_supervisor_is_around(const janus_supervisor *supervisor);
+/* Whether the current task is the owner, or inside, on no narrower terms. In manage.c. */
 janus_status jrt_supervisor_may_manage(const janus_supervisor *supervisor);
 /* Starts a child for a caller that waits, and waits. The first with the lock; WOULD_WAIT: the
  * second follows. In supervisor.c. */

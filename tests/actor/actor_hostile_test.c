@@ -471,3 +471,120 @@ TEST("a task that fails at once thousands of times needs no deeper stack each ti
 {
     rig_run(2, fails_at_once, NULL, 1);
 }
+
+/* The pointer of a supervisor that has ended, or that lies beside the task. */
+
+static void check_refused(janus_supervisor *stale, janus_actor actor)
+{
+    janus_supervisor_info info = JANUS_SUPERVISOR_INFO();
+    janus_child_info      child = JANUS_CHILD_INFO();
+    janus_restart_info    end = JANUS_RESTART_INFO();
+    char                  why[300];
+    CHECK_EQ(janus_supervisor_add(stale, JANUS_CHILD(.behaviour = &honest), &actor), JANUS_STATE);
+    CHECK(janus_explain(why, sizeof why) > 0);
+    CHECK(strstr(why, "the supervisor has ended, or this task lies outside") != NULL);
+    CHECK_EQ(janus_supervisor_stop_child(stale, actor), JANUS_STATE);
+    CHECK_EQ(janus_supervisor_start_child(stale, actor), JANUS_STATE);
+    CHECK_EQ(janus_supervisor_remove_child(stale, actor), JANUS_STATE);
+    CHECK_EQ(janus_supervisor_find_child(stale, "a", &actor), JANUS_STATE);
+    CHECK_EQ(janus_supervisor_inspect(stale, &info), JANUS_STATE);
+    CHECK_EQ(janus_supervisor_children(stale, &child, 1), 0);
+    CHECK_EQ(janus_supervisor_history(stale, &end, 1), 0);
+    CHECK_EQ(janus_supervisor_wait(stale, 1), JANUS_STATE);
+    CHECK_EQ(janus_supervisor_end(stale, NULL), JANUS_STATE);
+}
+
+static int64_t use_stale(void *argument)
+{
+    janus_supervisor *stale;
+    janus_actor       actor;
+    (void)argument;
+    CHECK_EQ(janus_supervisor_open(NULL, &stale), JANUS_OK);
+    actor = add_child(stale, JANUS_CHILD(.behaviour = &honest, .id = "a"));
+    CHECK_EQ(janus_supervisor_end(stale, NULL), JANUS_OK);
+    check_refused(stale, actor);
+    return 0;
+}
+
+TEST("a supervisor that has ended is STATE, whatever is called with its pointer")
+{
+    rig_all(use_stale, NULL, 10);
+}
+
+static janus_event opened;
+
+static int64_t use_from_beside(void *argument)
+{
+    (void)argument;
+    CHECK_EQ(janus_event_wait(&opened), JANUS_OK);
+    check_refused(host, victim);
+    return 0;
+}
+
+static int64_t opens_later(void *argument)
+{
+    janus_nursery nursery;
+    (void)argument;
+    janus_event_init(&opened, JANUS_WAKER_TASKS, "opened");
+    CHECK_EQ(janus_nursery_open(&nursery, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&nursery, use_from_beside, NULL), JANUS_OK);
+    open_host();
+    janus_event_set(&opened);
+    for (int i = 0; i < 20; i++) CHECK_EQ(janus_yield(), JANUS_OK);
+    end_host();
+    CHECK_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a task of a nursery around a supervisor is outside of it, and may use it never")
+{
+    rig_all(opens_later, NULL, 10);
+}
+
+/* Allowances of a pool. */
+
+static atomic_ulong burnt; /* ops */
+
+static int64_t burn(void *argument)
+{
+    (void)argument;
+    for (;;) {
+        atomic_fetch_add(&burnt, 1000);
+        if (janus_charge(janus_price_loop(1000)) != JANUS_OK) return 0;
+    }
+}
+
+static int64_t allow_much(void *argument)
+{
+    const janus_allowance allowance = {{1000000000, 1 << 30, 1000, 100000, 1000}, 1};
+    janus_supervisor     *own;
+    (void)argument;
+    CHECK_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.allowance = allowance,
+                                                            .max_restarts = 1000, .period_ns = 1,
+                                                            .max_exhaustions = UINT32_MAX),
+                                   &own),
+             JANUS_OK);
+    CHECK_EQ(janus_supervisor_add(own, JANUS_CHILD(.task = burn), NULL), JANUS_OK);
+    JANUS_IGNORE(janus_supervisor_wait(own, 0));
+    JANUS_IGNORE(janus_supervisor_end(own, NULL));
+    return 0;
+}
+
+static int64_t allows_much(void *argument)
+{
+    const janus_budget pool = janus_budget_of(90000, 4 << 20, 10, 500, 10);
+    const janus_budget own = janus_budget_of(20000, 1 << 20, 5, 100, 5);
+    janus_nursery      nursery;
+    (void)argument;
+    atomic_store(&burnt, 0);
+    CHECK_EQ(janus_nursery_open(&nursery, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
+    CHECK_EQ(
+        janus_spawn_with(&nursery, allow_much, NULL, JANUS_SPAWN_OPTIONS(.budget = &own), NULL),
+        JANUS_OK);
+    JANUS_IGNORE(janus_nursery_end(&nursery, NULL));
+    CHECK(atomic_load(&burnt) >= 10000);
+    CHECK(atomic_load(&burnt) <= 100000); /* the pool, and what was begun */
+    return 0;
+}
+
+TEST("an allowance in a pool gives no more than the pool has") { rig_all(allows_much, NULL, 3); }
