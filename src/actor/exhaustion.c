@@ -21,7 +21,7 @@
 #include "nursery/nursery.h"
 #include "plat/seam.h"
 
-enum { PORTION = 1000 };
+enum { PORTION = 1000, SIBLINGS = 16 };
 
 /* The allowance of a place: its own, its supervisor's, or the profile's. */
 static janus_allowance allowance_of(const struct jrt_actor_place *place)
@@ -65,11 +65,25 @@ static janus_budget affordable(janus_supervisor *supervisor, const janus_budget 
     return janus_budget_min(books.left, *amount);
 }
 
-/* What a child without an allowance draws from the pool at once. */
-static janus_budget portion(const janus_exhausted *child)
+/* What a child without an allowance draws from the pool at once: a tenth of a task's default, more
+ * if the pool has much, and PORTION at most. A child that drew more could take from its siblings
+ * all channel operations that the pool has. */
+static uint64_t portion_of(janus_supervisor *supervisor, janus_component lacks)
 {
-    uint64_t     amount = child->needs > PORTION ? child->needs : PORTION;
+    const janus_budget all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    const janus_budget pool = affordable(supervisor, &all);
+    uint64_t           portion = janus_budget_get(&pool, lacks) / SIBLINGS;
+    uint64_t           least = janus_budget_get(&supervisor->scheduler->task_budget, lacks) / 10;
+    if (portion < least) portion = least;
+    if (portion > PORTION) portion = PORTION;
+    return portion > 0 ? portion : 1;
+}
+
+static janus_budget portion(janus_supervisor *supervisor, const janus_exhausted *child)
+{
+    uint64_t     amount = portion_of(supervisor, child->lacks);
     janus_budget portion = janus_budget_zero();
+    if (amount < child->needs) amount = child->needs;
 #define X(name, field)                                                                             \
     if (child->lacks == JANUS_COMPONENT_##name) portion.field = amount;
     JANUS_COMPONENT_MAP(X)
@@ -97,7 +111,7 @@ static janus_verdict use_allowance(struct jrt_actor_place *place, const janus_ex
     if (rare == NULL || (!draws && !count_short(place, rare, now))) {
         verdict = JANUS_VERDICT_RESTART;
     } else if (draws) { /* as AUTO does */
-        janus_budget wanted = portion(child);
+        janus_budget wanted = portion(place->supervisor, child);
         *grant = affordable(place->supervisor, &wanted);
         verdict = pays(child, grant) ? JANUS_VERDICT_RECHARGE : JANUS_VERDICT_RESTART;
     } else if (allowance.period_ns == 0 || janus_budget_get(&allowance.amount, child->lacks) == 0) {

@@ -253,3 +253,33 @@ TEST("no unit of a budget is lost or made in a thousand restarts by chance")
     end_sums();
     CHECK(restarts >= RESTARTS);
 }
+
+/* Siblings that draw from a pool. */
+
+enum { SIBLINGS = 5 };
+
+static int64_t scene_siblings(void *argument)
+{
+    const janus_budget some = janus_budget_of(50000, 4 << 20, 10, 1000, 10);
+    struct play        play;
+    struct role        roles[SIBLINGS];
+    janus_actor        actors[SIBLINGS];
+    int                calls = 0;
+    (void)argument;
+    janus_supervisor *supervisor = play_open(&play, JANUS_SUPERVISOR_OPTIONS(.budget = &some));
+    for (int i = 0; i < SIBLINGS; i++) {
+        roles[i] = (struct role){.play = &play};
+        actors[i] = add_child(supervisor, CHILD(&roles[i]));
+    }
+    while (calls < 940) {
+        MUST_EQ(settle(actors[calls % SIBLINGS]), 0); /* nobody has failed */
+        calls++;
+    }
+    play_end(&play, supervisor, JANUS_OK);
+    return 0;
+}
+
+TEST("a child that runs out takes no more from the pool than its siblings can spare")
+{
+    PLAY(scene_siblings, .schedules = 20);
+}
