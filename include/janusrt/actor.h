@@ -52,7 +52,9 @@
  * deadline_ns of 0 means that there is no deadline.
  *
  * In C++ the macros of options end with their expression (options.h), also one inside another. So
- * name the options of an actor first, and then write JANUS_CHILD(.options = &options).
+ * name the options of an actor first, and then write JANUS_CHILD(.options = &options):
+ *
+ *     const janus_actor_options options = *JANUS_ACTOR_OPTIONS(.max_messages = 8);
  */
 #ifndef JANUSRT_ACTOR_H
 #define JANUSRT_ACTOR_H
@@ -119,6 +121,10 @@ typedef struct janus_behaviour {
     janus_actor_describe_state *describe;  /* NULL: it has nothing to tell */
 } janus_behaviour;
 
+/* Its initial value, in C and in C++17 alike, also outside of functions:
+ *     static const janus_behaviour till = JANUS_BEHAVIOUR(.name = "till", .handle = handle); */
+#define JANUS_BEHAVIOUR(...) JANUS_INITIAL_(janus_behaviour, __VA_ARGS__)
+
 /* A refill: `amount` for each period in which the actor runs out. All zero: none. */
 typedef struct janus_allowance {
     janus_budget amount;
@@ -142,7 +148,9 @@ typedef struct janus_actor_options {
                                       on_exhausted. 0: the supervisor's */
     size_t              stack_bytes;    /* if it waits. 0: the nursery's */
     janus_priority      priority;       /* 0: NORMAL; as janus_spawn_options.priority */
-    const char         *name; /* registered while it runs, see janus_actor_find. NULL: none */
+    const char *name; /* at most 63 bytes, copied; registered while it runs, see janus_actor_find.
+                         The supervisor needs a name capability with name.register; outside of
+                         pools :service and :cluster give one. NULL: none */
 } janus_actor_options;
 
 #define JANUS_ACTOR_OPTIONS(...) JANUS_OPTIONS_(janus_actor_options, __VA_ARGS__)
@@ -256,7 +264,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_cast_with(janus_actor actor, const 
  * Owns:    `reply` stays the caller's (NULL: not wanted); reply_bytes are written there.
  * Cost:    as janus_cast, and a switch to and fro.
  * Errors:  DEADLINE   too late. The actor may have done it
- *          GONE       the actor ended before it answered, or nothing runs there
+ *          GONE       the actor ended before it answered, or nothing runs there (where a cast
+ *                     returns CLOSED)
  *          RESTARTED  the actor failed before it answered, and is started again
  *          NO_REPLY   its handler returned without an answer
  *          DEADLOCK   the call would close a circle, or the actor calls itself

@@ -11,12 +11,12 @@ JANUS_BEGIN_DECLS
 
 /*
  * Explains the caller's last call that a capability, a limit or a budget refused. It also explains
- * each failed call for I/O (io.h, net.h, file.h, process.h, signal.h). The last of both counts. The
- * sentence names the task, where it was started, and the nurseries around it. It says what was
- * short, how much was used, and what to do. For I/O it also names the call, and the path, the
- * address or the handle. Ask before the next call that may wait. A call that fails for another
- * reason, as a cast to an actor that has ended, explains nothing. Then the sentence is that of an
- * earlier call: compare the status at its end.
+ * each failed call for I/O (io.h, net.h, file.h, process.h, signal.h), and each failed call of an
+ * actor (actor.h) but those with WOULD_WAIT. The last of all counts. The sentence names the task,
+ * where it was started, and the nurseries around it. It says what was short, how much was used, and
+ * what to do. For I/O it also names the call, and the path, the address or the handle. Ask before
+ * the next call that may wait. A call that fails for another reason, as a send to a closed channel,
+ * explains nothing. Then the sentence is that of an earlier call: compare the status at its end.
  *
  *     task 0x100000001 "plugin" (host.c:41) in run > plugins: as many tasks live as the limit
  *     allows: 100 of 100 used (JANUS_TASK_LIMIT). Wait until some tasks end, raise

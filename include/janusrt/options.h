@@ -46,6 +46,7 @@
 
 #define JANUS_OPTIONS_(type, ...) (&(type){.struct_bytes = sizeof(type), __VA_ARGS__})
 #define JANUS_SIZED_(type) ((type){.struct_bytes = sizeof(type)})
+#define JANUS_INITIAL_(type, ...) {.struct_bytes = sizeof(type), __VA_ARGS__}
 
 #else
 
@@ -105,6 +106,17 @@ template <class T> inline T janus_sized_()
 #define JANUS_SET_32_(o, x, ...) JANUS_SET_(o, x) JANUS_SET_31_(o, __VA_ARGS__)
 #define JANUS_SET_ALL_(o, ...)                                                                     \
     JANUS_PASTE_(JANUS_PASTE_(JANUS_SET_, JANUS_COUNT_(__VA_ARGS__)), _)(o, __VA_ARGS__)
+
+/* The initial value of a variable, also of one outside of functions. */
+template <class T, class F> inline T janus_initial_(F fill)
+{
+    T value = T();
+    value.struct_bytes = sizeof(T);
+    fill(value);
+    return value;
+}
+#define JANUS_INITIAL_(type, ...)                                                                  \
+    janus_initial_<type>([](type &type##_set_) { JANUS_SET_ALL_(type##_set_, __VA_ARGS__) })
 
 #define JANUS_OPTIONS_(type, ...)                                                                  \
     static_cast<const type *>(                                                                     \

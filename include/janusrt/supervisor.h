@@ -21,7 +21,9 @@
  *         return janus_supervisor_end(supervisor, &result); // all have ended here
  *     }
  *
- * A supervisor is a scope of its task, as a nursery is: no child outlives it. It has no task and no
+ * A supervisor is a scope of its task, as a nursery is: no child outlives it. Inside are its
+ * children, and all tasks of nurseries that were opened after it. They may use its pointer; for
+ * every other task, and after its end, each call with it returns STATE. It has no task and no
  * stack of its own, and never waits. The thread that sees a child end, or a timer ring, takes the
  * supervisor's next step.
  *
@@ -163,7 +165,9 @@ typedef struct janus_supervisor_options {
 
     /* Budgets, as janus_nursery_options. */
     const janus_budget *budget;    /* a pool for the children, as far as a budget capability or the
-                                     profile allows: see `granted`. NULL: as around it */
+                                     profile allows: see `granted`. NULL: as around it. A child
+                                     without options.budget begins with a task's default out of it:
+                                     100 channel operations, so 1000 are enough for ten children */
     janus_allowance     allowance; /* of each child without one of its own; the pool pays it. 0: a
                                      child draws small portions until the pool is empty. In
                                      :cluster it gets a tenth of the default budget for each
@@ -261,7 +265,7 @@ janus_supervisor_open(const janus_supervisor_options *options, janus_supervisor 
 /*
  * Adds a child and starts it. *out (NULL: not wanted) is its handle, with all rights.
  *
- * Context: the owner, or any task below it.
+ * Context: the owner, or a task inside the supervisor.
  * Yields:  until its init has returned.
  * Owns:    the library copies the specification, but for what its pointers name.
  * Cost:    a spawn. The task that adds the child pays about 300 bytes and the state for its place,
@@ -273,11 +277,12 @@ janus_supervisor_open(const janus_supervisor_options *options, janus_supervisor 
  *                     not TEMPORARY
  *          DEADLINE   init took longer than start_within_ns
  *          CHILD_FAILED  init failed; janus_explain says how
+ *          NO_NAME_CAP, CAP_LIMIT  the actor has a name, and no capability here registers it
  *          CLOSED     the supervisor is ending
  *          STARTING   the supervisor starts all children again just now; try later
  *          INVALID    a field of the specification is out of range; janus_explain names it
  *          CANCELLED  this task was cancelled; the child may have been started
- *          STATE      the caller is neither the owner nor below it
+ *          STATE      the caller is neither the owner nor inside, or the supervisor has ended
  *          CAP_WIDENS the caller has narrower terms than the supervisor: a budget, a capability or
  *                     a limit, of a nursery between or of its own
  *          FULL       the process has no place left, or the pool has a quarter of them
@@ -291,7 +296,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_supervisor_add(janus_supervisor  *s
 /*
  * Stops a child. Its specification stays, unless it is anonymous or TEMPORARY.
  *
- * Context: the owner, or any task below it, but not the child itself.
+ * Context: the owner, or a task inside the supervisor, but not the child itself.
  * Yields:  until the child has ended.
  * Owns:    nothing.
  * Cost:    a wait.
@@ -321,7 +326,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_supervisor_start_child(janus_superv
 /*
  * Forgets the specification of a child that does not run.
  *
- * Context: the owner, or any task below it.
+ * Context: the owner, or a task inside the supervisor.
  * Yields:  only if the turn is over.
  * Owns:    nothing.
  * Cost:    a lock.
@@ -335,7 +340,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_supervisor_remove_child(janus_super
 /*
  * Finds a child by its id.
  *
- * Context: the owner, or any task below it.
+ * Context: the owner, or a task inside the supervisor.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's.
  * Cost:    a lock.
@@ -348,11 +353,11 @@ JANUS_NODISCARD JANUS_API janus_status janus_supervisor_find_child(janus_supervi
 /*
  * Lists the children in the order of adding.
  *
- * Context: the owner, or any task below it.
+ * Context: the owner, or a task inside the supervisor.
  * Yields:  only if the turn is over.
  * Owns:    `out` stays the caller's; the call writes up to `room` infos.
  * Cost:    a lock, and some ns for each.
- * Errors:  none. Returns how many there are.
+ * Errors:  none. Returns how many there are; 0 where other calls return an error.
  */
 JANUS_API size_t janus_supervisor_children(janus_supervisor *supervisor, janus_child_info *out,
                                            size_t room);
@@ -360,11 +365,11 @@ JANUS_API size_t janus_supervisor_children(janus_supervisor *supervisor, janus_c
 /*
  * Reads how children ended, the newest first.
  *
- * Context: the owner, or any task below it.
+ * Context: the owner, or a task inside the supervisor.
  * Yields:  only if the turn is over.
  * Owns:    `out` stays the caller's; the call writes up to `room` infos.
  * Cost:    a lock.
- * Errors:  none. Returns how many are remembered.
+ * Errors:  none. Returns how many are remembered; 0 where other calls return an error.
  */
 JANUS_API size_t janus_supervisor_history(janus_supervisor *supervisor, janus_restart_info *out,
                                           size_t room);
@@ -372,7 +377,7 @@ JANUS_API size_t janus_supervisor_history(janus_supervisor *supervisor, janus_re
 /*
  * Counts the children.
  *
- * Context: the owner, or any task below it.
+ * Context: the owner, or a task inside the supervisor.
  * Yields:  only if the turn is over.
  * Owns:    *out is the caller's; set out->struct_bytes before.
  * Cost:    a lock, and some ns for each child.

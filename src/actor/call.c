@@ -7,6 +7,7 @@
 #include "cancel/wait.h"
 #include "means/call.h"
 #include "means/ledger.h"
+#include "means/trouble.h"
 #include "nursery/nursery.h"
 #include "work/turn.h"
 
@@ -197,6 +198,7 @@ janus_status janus_call(janus_actor actor, const void *message, void *reply, uin
     if (thread->worker == NULL && (thread->calls_back || thread->behalf != NULL))
         return JANUS_STATE;
     status = call(actor, message, reply, jrt_deadline(deadline_ns));
+    if (jrt_unlikely(status != JANUS_OK)) (void)jrt_actor_explain(status, "janus_call");
     /* Only now, because this may end the task: nothing of the call is left. */
     return status == JANUS_CANCELLED ? cancelled() : status;
 }
@@ -346,17 +348,21 @@ janus_status janus_ask(janus_actor actor, const void *message, uint64_t tag, uin
     size_t                  bytes = 0;
     janus_status            status = jrt_mail_pay();
     if (status != JANUS_OK) return status;
-    if (self == NULL) return jrt_mail_settle(JANUS_STATE);
+    if (self == NULL) {
+        (void)jrt_trouble_said(JANUS_STATE, "only the handler of an actor may call this");
+        return jrt_mail_settle(JANUS_STATE, "janus_ask");
+    }
     deadline_ns = jrt_deadline(deadline_ns);
-    if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return jrt_mail_settle(status);
+    if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL)
+        return jrt_mail_settle(status, "janus_ask");
     status = jrt_notice_make(bytes, &notice);
-    if (status != JANUS_OK) return jrt_mail_settle(status);
+    if (status != JANUS_OK) return jrt_mail_settle(status, "janus_ask");
     notice->kind = JANUS_LETTER_KIND_REPLY;
     notice->tag = tag;
     struct jrt_question *question = jrt_question_take(&key);
     if (question == NULL) {
         jrt_notice_free(notice);
-        return jrt_mail_settle(JANUS_NO_MEMORY);
+        return jrt_mail_settle(JANUS_NO_MEMORY, "janus_ask");
     }
     jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-key]. */
     question->answer_bytes = notice->reply_bytes;
@@ -374,7 +380,7 @@ janus_status janus_ask(janus_actor actor, const void *message, uint64_t tag, uin
     if (status == JANUS_OK)
         status = send(actor, JANUS_ACTOR_MAY_CALL, question, key, message, deadline_ns, true);
     if (status != JANUS_OK) jrt_question_drop(question, key);
-    return jrt_mail_settle(status);
+    return jrt_mail_settle(status, "janus_ask");
 }
 
 /* Answering. A letter's opaque words: question, key, whether it was answered or kept, reply
@@ -446,13 +452,14 @@ janus_status janus_actor_describe(janus_actor actor, char *buffer, size_t size,
 {
     char         text[JRT_DESCRIBE_BYTES] = "";
     janus_status status = jrt_mail_pay();
+    const char  *what = "janus_actor_describe";
     uint64_t     key;
     if (status != JANUS_OK) return status;
     deadline_ns = jrt_deadline(deadline_ns);
-    if (buffer == NULL || size == 0) return jrt_mail_settle(JANUS_INVALID);
+    if (buffer == NULL || size == 0) return jrt_mail_settle(JANUS_INVALID, what);
     if (jrt_task_current() == NULL) return JANUS_STATE;
     struct jrt_question *question = jrt_question_take(&key);
-    if (question == NULL) return jrt_mail_settle(JANUS_NO_MEMORY);
+    if (question == NULL) return jrt_mail_settle(JANUS_NO_MEMORY, what);
     question->reply = text;
     question->reply_bytes = question->answer_bytes = sizeof text;
     jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-key]. */
@@ -478,12 +485,16 @@ janus_status janus_actor_describe(janus_actor actor, char *buffer, size_t size,
     }
     if (status != JANUS_OK) {
         jrt_question_drop(question, key);
-        return jrt_mail_settle(status);
+        if (status == JANUS_STATE)
+            (void)jrt_trouble_said(status, "the behaviour has no describe, another task asks just "
+                                           "now, or the actor asks itself");
+        return jrt_mail_settle(status, what);
     }
     status = note(question, place);
-    if (status != JANUS_OK) return status;
+    if (status != JANUS_OK) return jrt_actor_explain(status, what);
     status = await_answer(question, deadline_ns);
     jrt_circle_leave();
+    if (status != JANUS_OK) (void)jrt_actor_explain(status, what);
     if (status == JANUS_OK) (void)snprintf(buffer, size, "%s", text);
     return status == JANUS_CANCELLED ? cancelled() : status;
 }

@@ -139,6 +139,36 @@ void jrt_supervisor_dropped(janus_supervisor *supervisor, struct jrt_actor_place
     jrt_supervisor_leave(supervisor);
 }
 
+/* Explanations. */
+
+janus_status jrt_actor_explain(janus_status status, const char *call)
+{
+    struct jrt_trouble *trouble = &jrt_thread_self()->trouble;
+    const char         *clause = NULL;
+    if (status >= 0 || status == JANUS_WOULD_WAIT) return status; /* the caller asked for that */
+    switch (status) {
+    case JANUS_STALE: clause = "the handle names no actor any more, or never did"; break;
+    case JANUS_CAP_RIGHT: clause = "the handle lacks the right for this call"; break;
+    case JANUS_NOT_FOUND: clause = "no actor has registered this name"; break;
+    case JANUS_CLOSED: clause = "the actor is ending, or nothing runs there"; break;
+    case JANUS_GONE: clause = "the actor ended before it answered, or nothing runs there"; break;
+    case JANUS_RESTARTED:
+    case JANUS_NO_REPLY:
+    case JANUS_FULL:
+    case JANUS_DEADLINE:
+    case JANUS_CANCELLED: trouble->fresh = false; break; /* a note is of another call */
+    default: break;
+    }
+    if (clause != NULL) (void)jrt_trouble_said(status, clause);
+    return jrt_trouble_end(status, call);
+}
+
+janus_status jrt_actor_outside(const char *call)
+{
+    (void)jrt_trouble_said(JANUS_STATE, "only the handler or the init of an actor may call this");
+    return jrt_trouble_end(JANUS_STATE, call);
+}
+
 /* Actors. */
 
 janus_status janus_actor_inspect(janus_actor actor, janus_actor_info *out)
@@ -148,7 +178,7 @@ janus_status janus_actor_inspect(janus_actor actor, janus_actor_info *out)
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || !jrt_struct_sane(out->struct_bytes, sizeof info)) return JANUS_INVALID;
     struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_WATCH, &status);
-    if (place == NULL) return status;
+    if (place == NULL) return jrt_actor_explain(status, "janus_actor_inspect");
     uint32_t max = place->spec->options.max_messages;
     info.state = (janus_actor_state)place->state;
     info.suspended = place->suspended;
@@ -171,25 +201,34 @@ janus_status janus_actor_inspect(janus_actor actor, janus_actor_info *out)
 }
 
 /* Suspends or resumes. */
-static janus_status suspend(janus_actor actor, bool suspends)
+static janus_status suspend(janus_actor actor, bool suspends, const char *call)
 {
     janus_status     status;
     struct jrt_task *task = NULL;
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_STOP, &status);
-    if (place == NULL) return status;
+    if (place == NULL) return jrt_actor_explain(status, call);
     bool can = place->state == JANUS_ACTOR_STATE_RUNNING && jrt_place_behaviour(place) != NULL &&
                place->suspended != suspends;
     if (can) place->suspended = suspends;
     jrt_mail_urge(place);
     if (can && !suspends) task = jrt_place_rouse(place);
     jrt_place_unlock_and_queue(place, task);
-    return can ? JANUS_OK : JANUS_STATE;
+    if (can) return JANUS_OK;
+    (void)jrt_trouble_said(JANUS_STATE, suspends ? "it does not run, or is suspended"
+                                                 : "it does not run, or is not suspended");
+    return jrt_trouble_end(JANUS_STATE, call);
 }
 
-janus_status janus_actor_suspend(janus_actor actor) { return suspend(actor, true); }
+janus_status janus_actor_suspend(janus_actor actor)
+{
+    return suspend(actor, true, "janus_actor_suspend");
+}
 
-janus_status janus_actor_resume(janus_actor actor) { return suspend(actor, false); }
+janus_status janus_actor_resume(janus_actor actor)
+{
+    return suspend(actor, false, "janus_actor_resume");
+}
 
 janus_status janus_actor_take_up(void)
 {
@@ -265,9 +304,9 @@ janus_status janus_actor_find(const char *name, janus_actor *out)
     if (!is_name(name) || out == NULL) return JANUS_INVALID;
     if (worker == NULL || worker->current == NULL) return JANUS_STATE;
     janus_status status = jrt_terms_name(worker->current, JANUS_RIGHT_NAME_FIND, name);
-    if (status != JANUS_OK) return status;
-    return jrt_names_find(&worker->scheduler->names, name, out->opaque) ? JANUS_OK
-                                                                        : JANUS_NOT_FOUND;
+    if (status == JANUS_OK && !jrt_names_find(&worker->scheduler->names, name, out->opaque))
+        status = JANUS_NOT_FOUND;
+    return jrt_actor_explain(status, "janus_actor_find");
 }
 
 /* Supervisors. */

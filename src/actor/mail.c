@@ -378,6 +378,10 @@ janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_l
     if (jrt_likely(status == JANUS_OK)) return deliver(place, head, message);
     if (status == JANUS_WOULD_WAIT) return send_when_full(place, head, message, deadline_ns, tries);
     jrt_place_unlock(place);
+    if (status == JANUS_INVALID)
+        return jrt_trouble_said(status, "message is NULL, and the behaviour has message_bytes");
+    if (status == JANUS_STATE)
+        return jrt_trouble_said(status, "the behaviour has no reply_bytes: it answers no calls");
     return status;
 }
 
@@ -394,17 +398,19 @@ static janus_status pay(void)
 }
 
 /* The channel operation of a letter that was not sent goes back. */
-static janus_status settle(janus_status status)
+static janus_status settle(janus_status status, const char *call)
 {
     struct jrt_task *task = jrt_task_current();
-    if (task == NULL || status == JANUS_OK) return status;
+    if (jrt_likely(status == JANUS_OK)) return status;
+    (void)jrt_actor_explain(status, call);
+    if (task == NULL) return status;
     (void)jrt_chan_settle(task, status);
     /* Only now, because this may end the task: nothing of the call is left. */
     return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
 
 janus_status jrt_mail_pay(void) { return pay(); }
-janus_status jrt_mail_settle(janus_status status) { return settle(status); }
+janus_status jrt_mail_settle(janus_status status, const char *call) { return settle(status, call); }
 
 /* A cast that needs a closer look. */
 static __attribute__((noinline)) janus_status cast_slowly(janus_actor actor, const void *message)
@@ -412,7 +418,8 @@ static __attribute__((noinline)) janus_status cast_slowly(janus_actor actor, con
     const struct jrt_letter_head head = {.block = NULL};
     janus_status                 status = pay();
     if (jrt_unlikely(status != JANUS_OK)) return status;
-    return settle(jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, false));
+    status = jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, false);
+    return settle(status, "janus_cast");
 }
 
 /* The message is written, and its actor rests. Releases the lock. */
@@ -491,7 +498,8 @@ janus_status janus_try_cast(janus_actor actor, const void *message)
     const struct jrt_letter_head head = {.block = NULL};
     janus_status                 status = pay();
     if (jrt_unlikely(status != JANUS_OK)) return status;
-    return settle(jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, true));
+    status = jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, JRT_NEVER, true);
+    return settle(status, "janus_try_cast");
 }
 
 janus_status janus_cast_with(janus_actor actor, const void *message,
@@ -502,16 +510,17 @@ janus_status janus_cast_with(janus_actor actor, const void *message,
     janus_status           status = pay();
     if (status != JANUS_OK) return status;
     if (given != NULL) {
-        if (!jrt_struct_sane(given->struct_bytes, sizeof options)) return settle(JANUS_INVALID);
+        if (!jrt_struct_sane(given->struct_bytes, sizeof options))
+            return settle(JANUS_INVALID, "janus_cast_with");
         memcpy(&options, given, given->struct_bytes);
     }
     if (options.block != NULL) {
-        if (jrt_task_current() == NULL) return settle(JANUS_STATE);
+        if (jrt_task_current() == NULL) return settle(JANUS_STATE, "janus_cast_with");
         head.block = options.block;
         head.key = jrt_block_post(options.block) & INT64_MAX;
     }
     uint64_t deadline = options.deadline_ns != 0 ? options.deadline_ns : JRT_NEVER;
     status = jrt_mail_send(actor, JANUS_ACTOR_MAY_CAST, &head, message, deadline, options.refuses);
     if (status != JANUS_OK && options.block != NULL) jrt_block_unpost(options.block);
-    return settle(status);
+    return settle(status, "janus_cast_with");
 }

@@ -211,7 +211,7 @@ janus_status janus_actor_stop(janus_actor actor, janus_stop_how how, uint64_t wi
     jrt_stack_check(); /* [stack-reserve] */
     if ((unsigned)how > JANUS_STOP_HOW_AT_ONCE) return JANUS_INVALID;
     struct jrt_actor_place *place = jrt_place_find(actor, JANUS_ACTOR_MAY_STOP, &status);
-    if (place == NULL) return status;
+    if (place == NULL) return jrt_actor_explain(status, "janus_actor_stop");
     uint64_t          serial = place->serial;
     janus_supervisor *supervisor = jrt_supervisor_enter(place);
     jrt_place_unlock(place);
@@ -250,7 +250,7 @@ janus_status janus_actor_await(janus_actor actor, janus_end *out, uint64_t deadl
     if (place == NULL) {
         janus_end past;
         if (status != JANUS_STALE || !jrt_place_past(actor, JANUS_ACTOR_MAY_WATCH, &past))
-            return status;
+            return jrt_actor_explain(status, "janus_actor_await");
         if (out != NULL) *out = past;
         return JANUS_OK;
     }

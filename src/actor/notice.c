@@ -309,7 +309,8 @@ janus_status janus_actor_after(uint64_t delay_ns, uint64_t tag, janus_actor_time
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_actor_place *self = jrt_place_current();
     uint64_t                number = 0, now = jrt_clock_now_ns();
-    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
+    if (self == NULL || jrt_place_behaviour(self) == NULL)
+        return jrt_actor_outside("janus_actor_after");
     uint64_t     deadline = now + delay_ns < now ? JRT_NEVER - 2 : now + delay_ns;
     janus_status status = new_timer(self, deadline, tag, NULL, 0, &number);
     if (status == JANUS_OK && out != NULL) *out = (janus_actor_timer){{number, self->incarnation}};
@@ -389,7 +390,8 @@ janus_status janus_actor_idle_after(uint64_t delay_ns, uint64_t tag)
 {
     jrt_stack_check(); /* [stack-reserve] */
     struct jrt_actor_place *self = jrt_place_current();
-    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
+    if (self == NULL || jrt_place_behaviour(self) == NULL)
+        return jrt_actor_outside("janus_actor_idle_after");
     jrt_place_lock(self);
     struct jrt_actor_rare *rare = jrt_place_rare(self);
     bool                   armed = rare != NULL;

@@ -252,11 +252,14 @@ janus_status janus_actor_attenuate(janus_actor actor, unsigned rights, janus_act
     jrt_stack_check(); /* [stack-reserve] */
     if (out == NULL || rights == 0 || rights > JANUS_ACTOR_MAY_ALL) return JANUS_INVALID;
     struct jrt_actor_place *place = jrt_place_find(actor, 0, &status);
-    if (place == NULL) return status;
+    if (place == NULL) return jrt_actor_explain(status, "janus_actor_attenuate");
     bool narrower = ((unsigned)(uint32_t)actor.opaque[0] & rights) == rights;
     if (narrower) *out = jrt_place_handle(place, rights);
     jrt_place_unlock(place);
-    return narrower ? JANUS_OK : JANUS_CAP_WIDENS;
+    if (narrower) return JANUS_OK;
+    (void)jrt_trouble_said(JANUS_CAP_WIDENS,
+                           "the handle lacks a right that the new one should have");
+    return jrt_trouble_end(JANUS_CAP_WIDENS, "janus_actor_attenuate");
 }
 
 struct jrt_actor_rare *jrt_place_rare(struct jrt_actor_place *place)

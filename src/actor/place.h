@@ -350,7 +350,11 @@ janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_l
 bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message);
 /* What a letter costs its sender; and its refund, if `status` says that it was not sent. */
 janus_status jrt_mail_pay(void);
-janus_status jrt_mail_settle(janus_status status);
+janus_status jrt_mail_settle(janus_status status, const char *call);
+/* Notes why a public call fails, for janus_explain. Returns the status. In look.c. */
+janus_status jrt_actor_explain(janus_status status, const char *call);
+/* The caller is no actor. Returns STATE. */
+janus_status jrt_actor_outside(const char *call);
 
 /* A ring, before its first message. */
 struct jrt_ring_head {

@@ -308,6 +308,8 @@ janus_status jrt_start_begin(struct jrt_actor_place *place, struct jrt_actor_wai
 static janus_status tell_start(janus_status status, const struct jrt_actor_waiter *waiter)
 {
     char clause[160];
+    if (status == JANUS_DEADLINE)
+        return jrt_trouble_said(status, "init took longer than start_within_ns, and was cancelled");
     if (status != JANUS_CHILD_FAILED) return status;
     (void)snprintf(clause, sizeof clause, "the init of \"%s\" ended: %s, %lld", waiter->label,
                    janus_end_kind_name(waiter->end.kind), (long long)waiter->end.error);

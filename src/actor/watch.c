@@ -114,7 +114,8 @@ janus_status janus_actor_watch(janus_actor actor, uint64_t tag, janus_watch *out
     struct jrt_actor_place *self = jrt_place_current();
     struct jrt_ledger      *ledger;
     janus_status            status;
-    if (self == NULL || jrt_place_behaviour(self) == NULL) return JANUS_STATE;
+    if (self == NULL || jrt_place_behaviour(self) == NULL)
+        return jrt_actor_outside("janus_actor_watch");
     struct jrt_actor_watch *watch = jrt_notice_room(sizeof *watch, &ledger, &status);
     if (watch == NULL) return status;
     watch->watcher = self;
@@ -127,7 +128,7 @@ janus_status janus_actor_watch(janus_actor actor, uint64_t tag, janus_watch *out
     status = add_watch(self, watch, actor);
     if (status != JANUS_OK) {
         jrt_notice_free(&watch->notice);
-        return status;
+        return jrt_actor_explain(status, "janus_actor_watch");
     }
     /* The watch may be gone by now; its number is not. */
     if (out != NULL) *out = (janus_watch){{self->rare->timer_number, self->incarnation}};

@@ -28,29 +28,19 @@ int64_t count(void *state, janus_letter *letter)
     return JANUS_ACTOR_GO_ON;
 }
 
-janus_behaviour make_counter()
-{
-    janus_behaviour behaviour = janus_behaviour();
-    behaviour.struct_bytes = sizeof behaviour;
-    behaviour.name = "counter";
-    behaviour.state_bytes = sizeof(int64_t);
-    behaviour.message_bytes = sizeof(add);
-    behaviour.reply_bytes = sizeof(int64_t);
-    behaviour.handle = count;
-    return behaviour;
-}
+const janus_behaviour behaviour =
+    JANUS_BEHAVIOUR(.name = "counter", .state_bytes = sizeof(int64_t), .message_bytes = sizeof(add),
+                    .reply_bytes = sizeof(int64_t), .handle = count);
 
 int64_t shop(void *)
 {
-    const janus_behaviour   behaviour = make_counter();
-    janus_actor_options     options = janus_actor_options(); // it must outlive the child's macro
-    janus_supervisor       *supervisor = nullptr;
-    counter_actor           actor = counter_actor();
-    int64_t                 sum = 0;
-    janus_supervisor_result result = JANUS_SUPERVISOR_RESULT();
-    janus_actor_info        info = JANUS_ACTOR_INFO();
-    options.struct_bytes = sizeof options;
-    options.max_messages = 8;
+    // It must outlive the child's macro.
+    const janus_actor_options options = *JANUS_ACTOR_OPTIONS(.max_messages = 8);
+    janus_supervisor         *supervisor = nullptr;
+    counter_actor             actor = counter_actor();
+    int64_t                   sum = 0;
+    janus_supervisor_result   result = JANUS_SUPERVISOR_RESULT();
+    janus_actor_info          info = JANUS_ACTOR_INFO();
     CHECK_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.name = "shop", .max_restarts = 3),
                                    &supervisor),
              JANUS_OK);
