@@ -166,8 +166,8 @@ typedef struct janus_supervisor_options {
     /* Budgets, as janus_nursery_options. */
     const janus_budget *budget;    /* a pool for the children, as far as a budget capability or the
                                      profile allows: see `granted`. NULL: as around it. A child
-                                     without options.budget begins with a task's default out of it:
-                                     100 channel operations, so 1000 are enough for ten children */
+                                     without options.budget begins with a task's default out of
+                                     it. 1000 channel operations are enough for ten children */
     janus_allowance     allowance; /* of each child without one of its own; the pool pays it. 0: a
                                      child draws small portions until the pool is empty. In
                                      :cluster it gets a tenth of the default budget for each

@@ -65,9 +65,9 @@ static janus_budget affordable(janus_supervisor *supervisor, const janus_budget 
     return janus_budget_min(books.left, *amount);
 }
 
-/* What a child without an allowance draws from the pool at once: a tenth of a task's default, more
- * if the pool has much, and PORTION at most. A child that drew more could take from its siblings
- * all channel operations that the pool has. */
+/* What a child without an allowance draws from the pool at once. It is a tenth of a task's default,
+ * more if the pool has much, and PORTION at most. With more it could take from its siblings all
+ * channel operations that the pool has. */
 static uint64_t portion_of(janus_supervisor *supervisor, janus_component lacks)
 {
     const janus_budget all = {UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
