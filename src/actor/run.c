@@ -363,11 +363,11 @@ static void describe_state(void *argument)
     description->done = true;
 }
 
-/* As a callback: if it panics, it ends alone, and the actor goes on. */
+/* As a callback: if it panics, it ends alone, and the actor goes on. The actor pays. */
 static void describe(struct jrt_actor_place *place, struct jrt_task *task)
 {
     struct description description = {.place = place};
-    jrt_callback_run_for(task, describe_state, &description, "an actor's describe");
+    uint64_t used = jrt_callback_run_for(task, describe_state, &description, "an actor's describe");
     description.text[sizeof description.text - 1] = '\0';
     jrt_place_lock(place);
     struct jrt_question *question = place->rare->describes;
@@ -376,6 +376,7 @@ static void describe(struct jrt_actor_place *place, struct jrt_task *task)
     jrt_place_unlock(place);
     (void)jrt_question_end(question, key, description.done ? JANUS_OK : JANUS_NO_REPLY,
                            description.text, sizeof description.text);
+    (void)jrt_pay_ops(task, used); /* the last step: it may end the task */
 }
 
 /* The life of an incarnation. */

@@ -404,7 +404,7 @@ static void ask_on_end(struct jrt_actor_place *place, struct jrt_task *task)
     }
     jrt_supervisor_unlock(supervisor);
     if (!asks) return;
-    jrt_callback_run_for(task, ask, &asking, "a supervisor's on_end");
+    (void)jrt_callback_run_for(task, ask, &asking, "a supervisor's on_end");
     place->rare->decision = (uint8_t)asking.decision;
     place->rare->chosen_ns = asking.delay;
     jrt_lock(&supervisor->lock);

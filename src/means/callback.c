@@ -75,22 +75,27 @@ static void tell_broken(const struct jrt_thread *thread, const char *kind, enum 
     jrt_tell_callback(kind != NULL ? kind : "a token's callback", why);
 }
 
+/* *used: the operations of its slice. */
 static enum jrt_guarded_end call_counted(const struct jrt_callback *callback,
-                                         const struct jrt_stack    *stack)
+                                         const struct jrt_stack *stack, uint64_t *used)
 {
     int64_t result, fuel = jrt_fuel_get();
+    *used = 0;
     if (callback->ledger != NULL) jrt_fuel_set(CALLBACK_OPS);
     enum jrt_guarded_end end = jrt_call_guarded(call, (void *)(uintptr_t)callback, stack, &result);
     if (callback->ledger != NULL) {
         jrt_debug_invariant("callback-account", jrt_fuel_get() <= CALLBACK_OPS);
+        int64_t left = jrt_fuel_get();
+        *used = (uint64_t)(CALLBACK_OPS - (left > 0 ? left : 0));
         jrt_fuel_set(fuel);
     }
     return end;
 }
 
 /* Calls it as [callback-plain] demands. */
-static void call_plain(const struct jrt_callback *callback)
+static uint64_t call_plain(const struct jrt_callback *callback)
 {
+    uint64_t           used;
     struct jrt_thread *thread = jrt_thread_self();
     struct jrt_worker *worker = thread->worker;
     const void        *helps = thread->helps;
@@ -109,7 +114,7 @@ static void call_plain(const struct jrt_callback *callback)
     void *holder = thread->holder;
     if (callback->ledger != NULL) thread->holder = NULL; /* [callback-hold] */
     const struct jrt_stack *stack = worker != NULL ? thread->watch.stack : NULL;
-    enum jrt_guarded_end    end = call_counted(callback, stack);
+    enum jrt_guarded_end    end = call_counted(callback, stack, &used);
     jrt_debug_invariant("callback-plain", jrt_thread_self() == thread && thread->worker == NULL);
     if (callback->ledger != NULL) {
         jrt_debug_invariant("callback-hold", holder == NULL || thread->holder != holder);
@@ -122,7 +127,7 @@ static void call_plain(const struct jrt_callback *callback)
     thread->behalf = behalf;
     thread->calls_back = calls_back;
     thread->callback = outer;
-    if (jrt_likely(end == JRT_GUARDED_RETURNED)) return;
+    if (jrt_likely(end == JRT_GUARDED_RETURNED)) return used;
     if (end == JRT_GUARDED_EXITED) {
         /* A thread that the program owns can neither go on nor end here. A worker ends its thread
          * in its loop. */
@@ -131,15 +136,16 @@ static void call_plain(const struct jrt_callback *callback)
         jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own, [replace-doom]. */
     }
     tell_broken(thread, kind, end);
+    return used;
 }
 
-void jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void *argument,
-                          const char *kind)
+uint64_t jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void *argument,
+                              const char *kind)
 {
     struct jrt_terms   *terms = jrt_terms_here(task); /* alive: the task is */
     struct jrt_ledger   ledger = {.scheduler = task->nursery->scheduler, .task = task};
     struct jrt_callback callback = {function, argument, &ledger, terms, kind};
-    call_plain(&callback);
+    return call_plain(&callback);
 }
 
 void jrt_callback_run(const struct jrt_callback *callback)
@@ -147,7 +153,7 @@ void jrt_callback_run(const struct jrt_callback *callback)
     struct jrt_ledger *ledger = callback->ledger;
     if (ledger != NULL && !jrt_ledger_enter(ledger)) return;
     int error = errno; /* the interrupted code's; a callback stays on its thread */
-    call_plain(callback);
+    (void)call_plain(callback);
     errno = error;
     if (ledger != NULL) jrt_ledger_leave(ledger);
 }

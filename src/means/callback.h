@@ -26,8 +26,8 @@ void jrt_callback_drop(struct jrt_callback *callback, uint64_t bytes);
 void jrt_callback_run(const struct jrt_callback *callback);
 
 /* Calls function(argument) for a task that has not started, on the task's terms and with a
- * callback's slice. Returns however the call ends. */
-void jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void *argument,
-                          const char *kind);
+ * callback's slice. Returns however the call ends: the operations that it used. */
+uint64_t jrt_callback_run_for(struct jrt_task *task, void (*function)(void *), void *argument,
+                              const char *kind);
 
 #endif

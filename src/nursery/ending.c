@@ -177,7 +177,8 @@ void jrt_task_drop_argument(struct jrt_task *task)
 {
     void (*drop)(void *) = task->dirty ? task->drop : NULL;
     jrt_debug_invariant("ending-drop", !jrt_task_began(task));
-    if (drop != NULL) jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
+    if (drop != NULL)
+        (void)jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
 }
 
 /* Ends a task that was cancelled before it started. A resident task cleans up after itself. */

@@ -294,6 +294,26 @@ TEST("a storm of restarts is contained")
     attack((struct attack){.entry = storms, .spawns = 1 << 20});
 }
 
+static const janus_behaviour heavy = JANUS_BEHAVIOUR(.name = "heavy", .state_bytes = 512 << 10,
+                                                     .init = start_and_fail, .handle = fail);
+
+static void storms_heavily(struct plugin *plugin)
+{
+    janus_supervisor *own;
+    if (janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.max_restarts = 1000, .period_ns = 1,
+                                                       .strategy = JANUS_SUPERVISION_ONE_FOR_ALL),
+                              &own) != JANUS_OK)
+        return;
+    must(janus_supervisor_add(own, JANUS_CHILD(.behaviour = &heavy), NULL));
+    hold(plugin);
+    JANUS_IGNORE(janus_supervisor_end(own, NULL));
+}
+
+TEST("a storm of restarts with a large state is contained")
+{
+    attack((struct attack){.entry = storms_heavily, .spawns = 1 << 20});
+}
+
 static int64_t ignore(void *state, void *argument)
 {
     (void)state, (void)argument;
