@@ -24,6 +24,8 @@
  */
 #include "actor/ring.h"
 
+#include "work/turn.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,6 +185,7 @@ bool jrt_ring_drop_oldest(struct jrt_actor_place *place, struct jrt_letter_head 
     for (uint32_t i = 0; i < count; i++) {
         memcpy(out, jrt_ring_at(place, place->head + i), sizeof *out);
         if (out->is_call) continue;
+        jrt_turn_toll(jrt_worker_self(), i / 2); /* calls that it looked at and moves */
         for (; i > 0; i--)
             memcpy(jrt_ring_at(place, place->head + i), jrt_ring_at(place, place->head + i - 1),
                    each);
@@ -191,5 +194,6 @@ bool jrt_ring_drop_oldest(struct jrt_actor_place *place, struct jrt_letter_head 
         if (out->block != NULL && place->rare != NULL) place->rare->block_bytes -= out->key;
         return true;
     }
+    jrt_turn_toll(jrt_worker_self(), count / 4);
     return false;
 }

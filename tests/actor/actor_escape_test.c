@@ -200,3 +200,55 @@ static int64_t describes_often(void *argument)
 }
 
 TEST("an actor pays for the operations of its describe") { rig_all(describes_often, NULL, 3); }
+
+/* Blocks that outlive the pool that paid for them. */
+
+static atomic_int adopted;
+
+static int64_t count_block(void *state, janus_letter *letter)
+{
+    (void)state;
+    if (letter->block != NULL) atomic_fetch_add(&adopted, ((const char *)letter->block)[99] == 7);
+    return JANUS_ACTOR_GO_ON;
+}
+
+static const janus_behaviour keeper =
+    JANUS_BEHAVIOUR(.name = "keeper", .message_bytes = sizeof(int64_t), .handle = count_block);
+
+static int64_t leave_blocks(void *argument)
+{
+    (void)argument;
+    for (int i = 0; i < 20; i++) {
+        char *block = janus_alloc(100);
+        if (block == NULL) return -100;
+        block[99] = 7;
+        block = janus_detach(block);
+        if (janus_cast_with(victim, &(int64_t){1}, JANUS_CAST_OPTIONS(.block = block)) != JANUS_OK)
+            return -101;
+    }
+    return 0;
+}
+
+static int64_t blocks_are_left(void *argument)
+{
+    const janus_budget pool = janus_budget_of(60000, 1 << 20, 4, 500, 10);
+    janus_nursery      nursery;
+    (void)argument;
+    atomic_store(&adopted, 0);
+    CHECK_EQ(janus_supervisor_open(NULL, &host), JANUS_OK);
+    victim = add_child(host, JANUS_CHILD(.behaviour = &keeper));
+    CHECK_EQ(janus_actor_suspend(victim), JANUS_OK);
+    CHECK_EQ(janus_nursery_open(&nursery, JANUS_NURSERY_OPTIONS(.budget = &pool)), JANUS_OK);
+    CHECK_EQ(janus_spawn(&nursery, leave_blocks, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&nursery, NULL), JANUS_OK);
+    CHECK_EQ(look(victim).messages, 20);
+    CHECK_EQ(janus_actor_resume(victim), JANUS_OK);
+    CHECK_EQ(janus_supervisor_end(host, NULL), JANUS_OK);
+    CHECK_EQ(atomic_load(&adopted), 20);
+    return 0;
+}
+
+TEST("blocks in a mailbox outlive the pool of their sender, and are adopted whole")
+{
+    rig_all(blocks_are_left, NULL, 3);
+}
