@@ -47,18 +47,21 @@ struct cc_facts {
     bool            fortified; /* _FORTIFY_SOURCE is asked for */
     bool            loose;     /* -fno-stack-clash-protection */
     const char     *assembler; /* an input in assembly language, or NULL */
-    const char     *risk;      /* an option or input that untrusted code must not have, or NULL */
     const char     *target;    /* the triple of -target, or NULL */
 };
 
 /* Refuses what would leave code without checks: -flto, -m32, -cc1 and others. */
 void cc_facts_read(struct cc_facts *facts, const struct cc_words *expanded);
 
+/* The first word that a build line of untrusted code must not have, or NULL. */
+const char *cc_risk_find(const struct cc_words *expanded);
+
 enum cc_runtime { CC_RUNTIME_STATIC, CC_RUNTIME_SHARED, CC_RUNTIME_NONE };
 
 /* The options of the driver itself, and the words that clang gets. */
 struct cc_request {
     bool            cxx, print, gcc, untrusted, report;
+    bool            widened;                /* --allow or --runtime-dir stands behind --untrusted */
     bool            quiet_asm, quiet_local; /* -Wno-janus-asm, -Wno-janus-thread-local */
     int             major;                  /* --clang=N, or 0 */
     const char     *report_file;            /* --report=FILE, or NULL */

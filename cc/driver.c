@@ -88,9 +88,11 @@ static bool take(struct cc_request *request, const char *word)
     } else if ((value = value_of(word, "--runtime-dir")) != NULL) {
         if (value[0] == '\0') cc_refuse("--runtime-dir=: the name of the folder is missing");
         request->runtime_dir = value;
+        request->widened |= request->untrusted;
     } else if ((value = value_of(word, "--allow")) != NULL) {
         if (value[0] == '\0') cc_refuse("--allow=: the name of the file is missing");
         request->allow = value;
+        request->widened |= request->untrusted;
     } else if ((value = value_of(word, "--ops")) != NULL) {
         request->ops = value;
     } else {
@@ -99,7 +101,35 @@ static bool take(struct cc_request *request, const char *word)
     return true;
 }
 
-static void check(const struct cc_request *request, const struct cc_facts *facts)
+static void check_untrusted(const struct cc_request *request, const struct cc_facts *facts,
+                            const struct cc_words *expanded)
+{
+    const char *risk = cc_risk_find(expanded);
+    if (facts->assembler != NULL) {
+        cc_refuse("%s: --untrusted refuses assembly language, because its loops have no checks",
+                  facts->assembler);
+    }
+    if (facts->loose) {
+        cc_refuse("-fno-stack-clash-protection: --untrusted needs the probes, because a large "
+                  "frame could jump over the guard of its stack");
+    }
+    if (facts->links && facts->partial) {
+        cc_refuse("-r: --untrusted cannot tell afterwards which parts had checks");
+    }
+    if (risk != NULL) {
+        cc_refuse("%s: --untrusted refuses it, because it could remove checks or bring in code "
+                  "without them; janusrt-cc(1) says what is allowed",
+                  risk);
+    }
+    if (request->widened) {
+        cc_refuse("--allow and --runtime-dir must stand before --untrusted: what follows it may "
+                  "come from the build of the untrusted code");
+    }
+    if (facts->links) cc_objects_check(facts);
+}
+
+static void check(const struct cc_request *request, const struct cc_facts *facts,
+                  const struct cc_words *expanded)
 {
     if (request->gcc && request->cxx) {
         cc_refuse("--gcc: the loop macros do not work in C++; use clang, or call janus_check()");
@@ -110,24 +140,7 @@ static void check(const struct cc_request *request, const struct cc_facts *facts
     if (request->allow != NULL && !request->untrusted) {
         cc_refuse("--allow=%s has a meaning with --untrusted only", request->allow);
     }
-    if (!request->untrusted) return;
-    if (facts->assembler != NULL) {
-        cc_refuse("%s: --untrusted refuses assembly language, because its loops have no checks",
-                  facts->assembler);
-    }
-    if (facts->risk != NULL) {
-        cc_refuse("%s: --untrusted refuses it, because it could remove checks or bring in code "
-                  "without them",
-                  facts->risk);
-    }
-    if (facts->loose) {
-        cc_refuse("-fno-stack-clash-protection: --untrusted needs the probes, because a large "
-                  "frame could jump over the guard of its stack");
-    }
-    if (facts->links && facts->partial) {
-        cc_refuse("-r: --untrusted cannot tell afterwards which parts had checks");
-    }
-    if (facts->links) cc_objects_check(facts);
+    if (request->untrusted) check_untrusted(request, facts, expanded);
 }
 
 /* One word as a shell reads it. */
@@ -179,6 +192,13 @@ static void check_environment(void)
     cc_refuse("CCC_OVERRIDE_OPTIONS is set: its options could leave the checks out; unset it");
 }
 
+/* Clang looks for the linker and for libraries where these say. Untrusted code does without, since
+ * its build could bring in code without checks so. */
+static void forget_places(void)
+{
+    if (unsetenv("COMPILER_PATH") != 0 || unsetenv("LIBRARY_PATH") != 0) cc_refuse("no memory");
+}
+
 static int compile(struct cc_request *request)
 {
     struct cc_words  expanded = {.at = NULL};
@@ -187,8 +207,9 @@ static int compile(struct cc_request *request)
     struct cc_plan   plan = {.ops = NULL};
     cc_words_expand(&expanded, request->words.at);
     cc_facts_read(&facts, &expanded);
-    check(request, &facts);
+    check(request, &facts, &expanded);
     check_environment();
+    if (request->untrusted) forget_places();
     bool table = request->report && request->report_file == NULL;
     if (table && request->print) {
         request->report_file = "FILE";

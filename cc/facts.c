@@ -168,6 +168,22 @@ static bool is_assembler(const char *path, const char *language)
     return IS_ONE_OF(ending(path), endings);
 }
 
+/* -Xclang, and -Wp and -Xpreprocessor, which clang passes to its inner command as well. */
+static void refuse_inner(const char *word, const char *value)
+{
+    static const char *const lost[] = {"-disable-llvm-passes", "-disable-llvm-optzns", "-flto"};
+    bool                     joined = begins(word, "-Xclang=") || begins(word, "-Wp,");
+    if (joined) value = strpbrk(word, "=,") + 1;
+    if (!joined && !is(word, "-Xclang") && !is(word, "-Xpreprocessor")) return;
+    for (; *value != '\0'; value += strcspn(value, ","), value += *value == ',') {
+        for (size_t i = 0; i < sizeof lost / sizeof lost[0]; i++) {
+            if (!begins(value, lost[i])) continue;
+            cc_refuse("%s %s: clang would not run the plugin, so no check would be inserted", word,
+                      joined ? "" : value);
+        }
+    }
+}
+
 static void refuse_lost_checks(const char *word, const char *value)
 {
     if (is(word, "-cc1") || is(word, "-cc1as") || is(word, "-cc1gen-reproducer")) {
@@ -182,79 +198,23 @@ static void refuse_lost_checks(const char *word, const char *value)
         cc_refuse("%s: the old pass manager does not run the plugin, so no check would be inserted",
                   word);
     }
-    if (begins(word, "-Xclang=")) value = word + strlen("-Xclang=");
-    if (begins(word, "-Xclang") && (is(value, "-disable-llvm-passes") ||
-                                    is(value, "-disable-llvm-optzns") || begins(value, "-flto"))) {
-        cc_refuse("-Xclang %s: clang would not run the plugin, so no check would be inserted",
-                  value);
-    }
+    refuse_inner(word, value);
     if (begins(word, "-fembed-bitcode") && !is(word, "-fembed-bitcode=off")) {
         cc_refuse("%s: clang would not run the plugin, so no check would be inserted", word);
     }
-    if (is(word, "--config") || begins(word, "--config=")) {
+    if (begins(word, "--config")) { /* also --config-user-dir= and --config-system-dir= */
         cc_refuse("%s: options in a configuration file could leave the checks out; put them into a "
                   "response file, @FILE",
+                  word);
+    }
+    if (begins(word, "--driver-mode") && !is(word, "--driver-mode=gcc") &&
+        !is(word, "--driver-mode=g++")) {
+        cc_refuse("%s: such a driver does not load the plugin, so no check would be inserted",
                   word);
     }
     if (is(word, "-femulated-tls")) {
         cc_refuse("%s: the checks would count down another word than the runtime's", word);
     }
-}
-
-/*
- * Options of a build line that could remove the checks again, or bring in code that has none: they
- * load code into the compiler, change its inner options, or go to the assembler or the linker.
- */
-static bool is_risky(const char *word)
-{
-    static const char *const words[] = {"-Xclang",
-                                        "-Xlinker",
-                                        "-Xassembler",
-                                        "-mllvm",
-                                        "-no-integrated-as",
-                                        "-fno-integrated-as",
-                                        "-wrapper",
-                                        "-z",
-                                        "-T",
-                                        "-save-temps",
-                                        "--save-temps"};
-    static const char *const beginnings[] = {"-Xclang=",
-                                             "-Wl,",
-                                             "-Wa,",
-                                             "-fplugin",
-                                             "-fpass-plugin",
-                                             "-B",
-                                             "-L",
-                                             "-T",
-                                             "--sysroot",
-                                             "-fuse-ld",
-                                             "--ld-path",
-                                             "-mstack-probe-size",
-                                             "--gcc-toolchain",
-                                             "--gcc-install-dir",
-                                             "-specs",
-                                             "--specs",
-                                             "-save-temps=",
-                                             "-ccc-"};
-    for (size_t i = 0; i < sizeof beginnings / sizeof beginnings[0]; i++) {
-        if (begins(word, beginnings[i])) return true;
-    }
-    if (begins(word, "-l") && !is(word, "-lm") && !is(word, "-lc") && !is(word, "-lpthread")) {
-        return true;
-    }
-    return IS_ONE_OF(word, words);
-}
-
-/* Languages that the plugin sees from the source on. */
-static bool is_counted_language(const char *path, const char *language)
-{
-    static const char *const languages[] = {"c",        "c++",       "cpp-output", "c++-cpp-output",
-                                            "c-header", "c++-header"};
-    static const char *const others[] = {"m",   "mi",  "mm",  "M",   "mii",   "ll", "bc",
-                                         "cu",  "cui", "hip", "cl",  "clcpp", "rs", "f",
-                                         "f90", "F",   "f95", "for", "pcm"};
-    if (language != NULL) return IS_ONE_OF(language, languages);
-    return !IS_ONE_OF(ending(path), others);
 }
 
 static void check_target(const char *triple)
@@ -280,7 +240,6 @@ static void read_input(struct reading *reading, const char *path)
     if (!header) reading->only_headers = false;
     if (header || is_source(path, reading->language)) facts->compiles = true;
     if (facts->assembler == NULL && is_assembler(path, reading->language)) facts->assembler = path;
-    if (facts->risk == NULL && !is_counted_language(path, reading->language)) facts->risk = path;
 }
 
 /* Options that say what clang does, without a value in the next word. */
@@ -339,7 +298,6 @@ void cc_facts_read(struct cc_facts *facts, const struct cc_words *expanded)
             continue;
         }
         refuse_lost_checks(word, next != NULL ? next : "");
-        if (facts->risk == NULL && is_risky(word)) facts->risk = word;
         if (next != NULL && IS_ONE_OF(word, with_value)) {
             read_value(&reading, word, next);
             i++;

@@ -118,6 +118,8 @@ static void add_back(struct cc_plan *plan, const struct cc_request *request,
                   facts->target);
     }
     add(plan, "-Wl,-u,janus_cc_counted"); /* nothing else names it */
+    /* No other object of the process may replace a function whose ops the pass has seen. */
+    if (request->untrusted && facts->shared) add(plan, "-Wl,-Bsymbolic");
     add_library(plan, own != NULL ? own : places->support, "libjanusrt_cc.a");
     const char *libraries = own != NULL ? own : places->libraries;
     if (request->runtime == CC_RUNTIME_SHARED) {

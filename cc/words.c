@@ -89,6 +89,10 @@ static char *read_file(const char *path)
     if (ferror(file)) cc_refuse("%s: %s", path, strerror(errno));
     (void)fclose(file);
     text[used] = '\0';
+    /* Clang would convert UTF-16 and skip the mark of UTF-8; then it sees other words than we. */
+    if (strlen(text) != used || strncmp(text, "\xef\xbb\xbf", 3) == 0) {
+        cc_refuse("%s: a response file must be plain text without a byte-order mark", path);
+    }
     return text;
 }
 
@@ -128,7 +132,8 @@ static void expand(struct cc_words *into, const char *word, int depth)
     for (char *at = text;;) {
         while (is_blank(*at)) at++;
         if (*at == '\0') break;
-        expand(into, cut_word(&at), depth + 1);
+        const char *cut = cut_word(&at);
+        if (*cut != '\0') expand(into, cut, depth + 1); /* clang drops empty words here */
     }
     free(text);
 }

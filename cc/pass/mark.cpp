@@ -223,10 +223,11 @@ static void forgetAttributes(Module &module, ModuleAnalysisManager &analyses)
 }
 
 // True if callers may keep their fuel in a register, or owe ops, while the function runs: it costs
-// nothing and reaches no other code. A weak function may get another body from another object.
-static bool isQuickBody(const Function &function)
+// nothing and reaches no other code. A weak function may get another body from another object; so
+// may an inline function of C++, if it is untrusted code that breaks the rule of one definition.
+static bool isQuickBody(const Function &function, bool untrusted)
 {
-    if (function.isInterposable()) return false;
+    if (function.isInterposable() || (untrusted && !function.isDefinitionExact())) return false;
     for (const BasicBlock &block : function)
         for (const Instruction &instruction : block)
             if (auto *call = dyn_cast<CallBase>(&instruction))
@@ -265,7 +266,7 @@ void markModule(Module &module, ModuleAnalysisManager &analyses, const Options &
         if (function.hasFnAttribute(Attribute::Naked) || free.count(&function)) continue;
         answerConstant(function);
         unsigned marks = markFunction(function, options.wrap, mayCycleFree(function));
-        if (marks == 0 && isQuickBody(function))
+        if (marks == 0 && isQuickBody(function, options.untrusted))
             function.addFnAttr(attrQuick);
         else if (marks > 0)
             function.addFnAttr(attrMarks, std::to_string(marks));

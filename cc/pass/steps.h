@@ -20,9 +20,11 @@ class BasicBlock;
 class CallBase;
 class CallInst;
 class Function;
+class GlobalValue;
 class Instruction;
 class Module;
 class TargetLibraryInfo;
+class Twine;
 class Value;
 } // namespace llvm
 
@@ -74,6 +76,16 @@ void placePayments(llvm::Function &function, const llvm::TargetLibraryInfo &libr
 // trust.cpp: what the pass cannot count. Reports errors in untrusted code, else warnings.
 void checkTrust(llvm::Module &module, llvm::ModuleAnalysisManager &analyses,
                 const Options &options);
+
+// Clang prints the place of the instruction, or without -g that of the function.
+void complain(llvm::Module &module, const llvm::Instruction *where, const llvm::Function *function,
+              const llvm::Twine &text, bool refuse);
+const llvm::Instruction *firstUse(const llvm::Value &value);
+const llvm::Function    *definedFunction(const llvm::GlobalValue &value); // or null
+llvm::StringRef          plainName(const llvm::GlobalValue &value);
+
+// detour.cpp: how untrusted code could get around its checks. Reports errors.
+void judgeWaysAround(llvm::Module &module, llvm::ModuleAnalysisManager &analyses);
 
 // report.cpp: appends lines to the report.
 void reportFunction(const llvm::Function &function, const Options &options, const Facts &facts);

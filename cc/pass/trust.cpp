@@ -8,8 +8,7 @@
 //   thread-local data   a task changes threads at a check, and then sees another copy
 //   externals           untrusted code calls what the list allows, and nothing else
 //   names               nobody defines what checks use, or takes the address of setjmp
-//   ways around         untrusted code has no JANUS_NO_OPS, no section of its own, no constructors,
-//                       no code that the loader calls, and no built-in that moves registers
+//   ways around         see detour.cpp
 #include "cc/pass/names.h"
 #include "cc/pass/steps.h"
 #include "cc/pass/versions.h"
@@ -70,20 +69,21 @@ class Judge
     void judgeThreadLocals();
     void judgeExternals();
     void judgeNames();
-    void judgeWaysAround();
 
   private:
     void judgeDefinition(const GlobalValue &value);
-    void judgeBuiltIn(const Instruction &instruction);
-    void say(const Instruction *where, const Function *function, const Twine &text, bool refuse);
+    void say(const Instruction *where, const Function *function, const Twine &text, bool refuse)
+    {
+        complain(module, where, function, text, refuse);
+    }
     void judgeExternal(const GlobalValue &external, const AllowList &list, bool limited);
 
     Module        &module;
     const Options &options;
 };
 
-// Clang prints the place of the instruction, or without -g that of the function.
-void Judge::say(const Instruction *where, const Function *function, const Twine &text, bool refuse)
+void complain(Module &module, const Instruction *where, const Function *function, const Twine &text,
+              bool refuse)
 {
     DiagnosticSeverity severity = refuse ? DS_Error : DS_Warning;
     LLVMContext       &context = module.getContext();
@@ -122,7 +122,7 @@ void Judge::judgeAssembly()
     }
 }
 
-static const Instruction *firstUse(const Value &value)
+const Instruction *firstUse(const Value &value)
 {
     SmallVector<const Value *, 8> todo{&value};
     for (unsigned looked = 0; !todo.empty() && looked < 64; looked++) {
@@ -183,7 +183,7 @@ void Judge::judgeExternals()
             judgeExternal(variable, list, limited);
 }
 
-static StringRef plainName(const GlobalValue &value)
+StringRef plainName(const GlobalValue &value)
 {
     StringRef name = value.getName();
     return startsWith(name, "\1") ? name.drop_front() : name; // an asm label
@@ -197,7 +197,7 @@ static bool isOfChecks(StringRef name)
            name == "janus_hold_begin" || name == "janus_hold_end" || startsWith(name, "janus_cc_");
 }
 
-static const Function *functionOf(const GlobalValue &value)
+const Function *definedFunction(const GlobalValue &value)
 {
     auto *function = dyn_cast<Function>(&value);
     return function && !function->isDeclaration() ? function : nullptr;
@@ -208,7 +208,7 @@ void Judge::judgeDefinition(const GlobalValue &value)
     StringRef   name = plainName(value);
     std::string quoted = ("the name " + name).str();
     if (startsWith(name, "janus.")) {
-        say(firstUse(value), functionOf(value), quoted + " belongs to the marks of janusrt cc",
+        say(firstUse(value), definedFunction(value), quoted + " belongs to the marks of janusrt cc",
             true);
         return;
     }
@@ -218,9 +218,10 @@ void Judge::judgeDefinition(const GlobalValue &value)
         return;
     }
     if (isOfChecks(name))
-        say(nullptr, functionOf(value), quoted + " belongs to the runtime: checks call it", true);
+        say(nullptr, definedFunction(value), quoted + " belongs to the runtime: checks call it",
+            true);
     else if (options.untrusted && startsWith(name, "janus_") && !value.hasLocalLinkage())
-        say(nullptr, functionOf(value), "untrusted code must not define " + name, true);
+        say(nullptr, definedFunction(value), "untrusted code must not define " + name, true);
 }
 
 // LLVM 14 casts a function that is called by another type than it was declared with.
@@ -253,88 +254,14 @@ void Judge::judgeNames()
     }
 }
 
-// Built-ins that untrusted code must not use: they move the stack, the thread pointer or the
-// program counter, or make the CPU wait.
-void Judge::judgeBuiltIn(const Instruction &instruction)
-{
-    auto *type = dyn_cast<IntegerType>(instruction.getType());
-    if (type && type->getBitWidth() > 1024 && instruction.isBinaryOp() && instruction.isIntDivRem())
-        say(&instruction, nullptr,
-            "untrusted code must not divide integers of more than 1024 bits: nothing can stop one "
-            "division",
-            true);
-    auto *call = dyn_cast<CallBase>(&instruction);
-    auto *callee = call ? call->getCalledFunction() : nullptr;
-    if (!callee || !callee->isIntrinsic()) return;
-    StringRef name = callee->getName();
-    for (const char *refused : {"llvm.eh.sjlj.",
-                                "llvm.eh.return.",
-                                "llvm.eh.unwind.init",
-                                "llvm.write_register",
-                                "llvm.write_volatile_register",
-                                "llvm.init.trampoline",
-                                "llvm.clear_cache",
-                                "llvm.x86.wrfsbase",
-                                "llvm.x86.wrgsbase",
-                                "llvm.x86.int",
-                                "llvm.x86.xbegin",
-                                "llvm.x86.umwait",
-                                "llvm.x86.tpause",
-                                "llvm.x86.umonitor",
-                                "llvm.x86.sse3.monitor",
-                                "llvm.x86.sse3.mwait",
-                                "llvm.x86.monitorx",
-                                "llvm.x86.mwaitx",
-                                "llvm.x86.flags.write",
-                                "llvm.x86.slwpcb",
-                                "llvm.x86.wrpkru",
-                                "llvm.x86.senduipi",
-                                "llvm.aarch64.hint",
-                                "llvm.aarch64.break"})
-        if (startsWith(name, refused))
-            say(&instruction, nullptr, "untrusted code must not use the built-in " + name, true);
-}
-
-void Judge::judgeWaysAround()
-{
-    if (!options.untrusted) return;
-    for (const GlobalObject &object : module.global_objects()) {
-        if (object.hasSection() && object.getSection() != "llvm.metadata")
-            say(nullptr, functionOf(object),
-                "untrusted code must not name a section: " + object.getName() + " is in " +
-                    object.getSection(),
-                true);
-    }
-    for (const GlobalIFunc &chosen : module.ifuncs())
-        say(nullptr, nullptr,
-            "untrusted code must not choose a function at load time: " + chosen.getName(), true);
-    for (const char *list : {"llvm.global_ctors", "llvm.global_dtors"})
-        if (const GlobalVariable *entries = module.getNamedGlobal(list))
-            if (entries->hasInitializer() && !entries->getInitializer()->isNullValue())
-                say(nullptr, nullptr,
-                    "untrusted code must not have constructors or destructors, which run outside "
-                    "of "
-                    "its task",
-                    true);
-    for (const Function *function : freeFunctions(module))
-        say(nullptr, function, "untrusted code must not be JANUS_NO_OPS: " + function->getName(),
-            true);
-    for (const GlobalVariable &variable : module.globals())
-        if (plainName(variable) == "janus_fuel" && !variable.use_empty())
-            say(firstUse(variable), nullptr,
-                "untrusted code must not use the word of the checks, janus_fuel", true);
-    for (const Function &function : module)
-        for (const Instruction &instruction : instructions(function)) judgeBuiltIn(instruction);
-}
-
-void checkTrust(Module &module, ModuleAnalysisManager &, const Options &options)
+void checkTrust(Module &module, ModuleAnalysisManager &analyses, const Options &options)
 {
     Judge judge(module, options);
     judge.judgeAssembly();
     judge.judgeThreadLocals();
     judge.judgeExternals();
     judge.judgeNames();
-    judge.judgeWaysAround();
+    if (options.untrusted) judgeWaysAround(module, analyses);
 }
 
 } // namespace janus

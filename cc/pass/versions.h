@@ -24,6 +24,8 @@ inline bool startsWith(llvm::StringRef text, llvm::StringRef prefix)
     return text.substr(0, prefix.size()) == prefix;
 }
 
+inline bool isMmx(const llvm::Type &type) { return type.isX86_MMXTy(); }
+
 inline llvm::LICMPass licmPass()
 {
 #if LLVM_VERSION_MAJOR >= 16

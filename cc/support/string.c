@@ -244,7 +244,7 @@ char *janus_cc_strndup(const char *text, size_t bytes)
 /* The library remembers the rest of the text. The first call pays for all calls that follow. */
 char *janus_cc_strtok(char *text, const char *set)
 {
-    if (text != NULL) pay_bytes(strlen(text));
+    pay_bytes((text != NULL ? strlen(text) : 0) + strlen(set));
     return strtok(text, set); /* NOLINT(concurrency-mt-unsafe): the program asked for it */
 }
 
@@ -252,13 +252,14 @@ char *janus_cc_strtok_r(char *text, const char *set, char **rest)
 {
     const char *begin = text != NULL ? text : *rest;
     char       *word = strtok_r(text, set, rest);
-    if (begin != NULL && *rest != NULL) pay_bytes((size_t)(*rest - begin));
+    if (begin != NULL && *rest != NULL) pay_bytes((size_t)(*rest - begin) + strlen(set));
     return word;
 }
 
 char *janus_cc_strsep(char **rest, const char *set)
 {
     char *word = strsep(rest, set);
-    if (word != NULL) pay_bytes(*rest != NULL ? (size_t)(*rest - word) : strlen(word));
+    if (word == NULL) return NULL;
+    pay_bytes((*rest != NULL ? (size_t)(*rest - word) : strlen(word)) + strlen(set));
     return word;
 }

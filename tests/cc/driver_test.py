@@ -191,7 +191,7 @@ class FindsClang(Folder):
         words = self.call("-c", "a.c", "--untrusted", "--report=/r", "--ops=verify,off=fold").stdout
         self.assertRegex(words, r"^wrap,verify,off=fold,untrusted,allow=.*/untrusted.txt,report=/r")
         self.refused(self.call("-c", "a.c", "--report=a,b"), "comma")
-        self.refused(self.call("-c", "a.c", "--untrusted", "--allow=/no/list"), "/no/list")
+        self.refused(self.call("-c", "a.c", "--allow=/no/list", "--untrusted"), "/no/list")
 
 
 class Plans(Folder):

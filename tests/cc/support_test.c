@@ -248,6 +248,20 @@ TEST("functions that cut words pay for the whole text, once")
     }
 }
 
+TEST("functions that cut words pay for the set of separators, each time")
+{
+    char set[6401], text[] = "x", *rest = text;
+    memset(set, 'a', 6400);
+    set[6400] = '\0';
+    PAYS(100, CHECK_STR(janus_cc_strtok_r(text, set, &rest), "x"));
+    PAYS(100, CHECK(janus_cc_strtok_r(NULL, set, &rest) == NULL));
+    rest = text;
+    PAYS(100, CHECK_STR(janus_cc_strsep(&rest, set), "x"));
+    PAYS(0, CHECK(janus_cc_strsep(&rest, set) == NULL));
+    PAYS(100, CHECK_STR(janus_cc_strtok(text, set), "x"));
+    PAYS(100, CHECK(janus_cc_strtok(NULL, set) == NULL));
+}
+
 TEST("wide characters pay for their bytes")
 {
     static wchar_t from[300], to[300];
