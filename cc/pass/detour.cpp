@@ -27,8 +27,9 @@ namespace janus
 {
 
 enum : uint64_t {
-    divisionBits = 1024,  // of a division that nothing can stop
-    volatileBytes = 65536 // of a copy that nothing can stop
+    divisionBits = 1024,   // of a division that nothing can stop
+    volatileBytes = 65536, // of a copy that nothing can stop
+    staticBytes = 16 << 20 // of the data of one object, which no budget pays for
 };
 
 class Detour
@@ -40,6 +41,7 @@ class Detour
     }
 
     void judgePlaces();
+    void judgeData();
     void judgeMarkless();
     void judgeCode();
     void judgeDefinitions();
@@ -90,6 +92,24 @@ void Detour::judgePlaces()
     for (const char *list : {"llvm.dependent-libraries", "llvm.linker.options"})
         if (module.getNamedMetadata(list))
             refuse(nullptr, nullptr, "name a library for the linker in a pragma");
+}
+
+void Detour::judgeData()
+{
+    uint64_t          left = staticBytes;
+    const DataLayout &layout = module.getDataLayout();
+    for (const GlobalVariable &variable : module.globals()) {
+        if (variable.isDeclaration() || variable.isConstant()) continue;
+        uint64_t bytes = layout.getTypeAllocSize(variable.getValueType());
+        if (bytes > left) {
+            refuse(nullptr, nullptr,
+                   "have more than 16 MiB of variables, which no budget pays for: use janus_alloc "
+                   "instead of " +
+                       variable.getName());
+            return;
+        }
+        left -= bytes;
+    }
 }
 
 void Detour::judgeMarkless()
@@ -199,6 +219,7 @@ void judgeWaysAround(Module &module, ModuleAnalysisManager &analyses)
 {
     Detour detour(module, analyses);
     detour.judgePlaces();
+    detour.judgeData();
     detour.judgeMarkless();
     detour.judgeCode();
     detour.judgeDefinitions();

@@ -80,6 +80,12 @@ SOURCES = (
      "use the built-in llvm.thread.pointer"),
     ("registers that tasks share",
      "#include <mmintrin.h>\n__m64 x;\nvoid f(void) { x = _mm_add_pi8(x, x); }\n", "use MMX"),
+    ("memory that no budget pays for",
+     "char x[15 << 20], y[2 << 20];\nchar f(long i) { return x[i] = y[i] = 1; }\n",
+     "have more than 16 MiB of variables"),
+    ("memory that is cleared for one op",
+     "void *janus_alloc_zeroed(unsigned long, unsigned long);\n"
+     "void *f(void) { return janus_alloc_zeroed(1, 1 << 24); }\n", "use janus_alloc_zeroed"),
     ("a volatile copy of a gigabyte",
      "struct s { char x[1 << 30]; };\nvolatile struct s *p, *q;\nvoid f(void) { *p = *q; }\n",
      "copy more than 64 KiB of volatile data"),
