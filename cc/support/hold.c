@@ -141,10 +141,19 @@ static bool blocks_more(const sigset_t *now, const sigset_t *than)
     return false;
 }
 
+/* A handler on an alternate stack. Its mask ends with it, and holds do nothing there. */
+static bool in_handler(void)
+{
+    stack_t stack;
+    return sigaltstack(NULL, &stack) == 0 && (stack.ss_flags & SS_ONSTACK) != 0;
+}
+
 int janus_cc_pthread_sigmask(int how, const sigset_t *set, sigset_t *old)
 {
     sigset_t was, now;
-    if (set == NULL || janus_task_current_id() == 0) return pthread_sigmask(how, set, old);
+    if (set == NULL || janus_task_current_id() == 0 || in_handler()) {
+        return pthread_sigmask(how, set, old);
+    }
     janus_hold_begin();
     int error = pthread_sigmask(how, set, &was);
     if (error == 0 && old != NULL) *old = was;

@@ -13,7 +13,7 @@
  * [counted-signal]  A signal handler on an alternate stack may interrupt a task anywhere, also
  *   where the library holds a lock. It must not switch: a handler of the next task would use the
  *   same stack. So its slow path only restores the word. Its checks are free once the word is
- *   empty.
+ *   empty. Its holds do nothing: it switches nothing, and the task's holds are not its own.
  *
  * [hold-turn]  While a task holds, its turn does not end: end_turn and end_call_turn in turn.c
  *   return. So it stays on its thread, unless it calls something that waits. A cancel is not seen
@@ -209,6 +209,7 @@ void janus_hold_begin(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) return;
+    if (jrt_unlikely(in_signal_handler(worker))) return; /* [counted-signal] */
     jrt_call_check(worker);                              /* [turn-call] */
     struct jrt_task  *task = jrt_worker_self()->current; /* [worker-again] */
     struct jrt_purse *purse = jrt_purse_need(task);
@@ -238,6 +239,7 @@ void janus_hold_end(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (worker == NULL || worker->current == NULL) return;
+    if (jrt_unlikely(in_signal_handler(worker))) return; /* [counted-signal] */
     struct jrt_task *task = worker->current;
     /* The lock was taken before the task began, or by code that is not counted. */
     if (jrt_unlikely(task->purse == NULL || task->purse->holds == 0)) return;

@@ -498,9 +498,64 @@ static int64_t raise_signals(void *argument)
     return 0;
 }
 
+static void hold_in_handler(int number)
+{
+    (void)number;
+    int before = atomic_load(&neighbour_ran);
+    janus_hold_end(); /* not the task's */
+    for (int i = 0; i < 100000; i++) {
+        janus_hold_begin();
+        janus_hold_end();
+    }
+    for (int i = 0; i < 2 * JANUS_HOLDS_MAX; i++) janus_hold_begin();
+    if (atomic_load(&neighbour_ran) != before) atomic_store(&other_ran_meanwhile, 1);
+    atomic_fetch_add(&handled, 1);
+}
+
+static int64_t hold_and_raise(void *argument)
+{
+    atomic_int    over = 0;
+    janus_nursery n;
+    sigset_t      signals;
+    (void)argument;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn(&n, be_neighbour, &over), JANUS_OK);
+    CHECK_EQ(sigemptyset(&signals), 0);
+    CHECK_EQ(sigaddset(&signals, SIGUSR1), 0);
+    for (int i = 0; i < 20; i++) {
+        CHECK_EQ(pthread_sigmask(SIG_UNBLOCK, &signals, NULL), 0); /* workers block signals */
+        janus_hold_begin();
+        for (int k = 0; k < 20000; k++) janus_check_or_end(1); /* a slice ends: the hold is due */
+        int before = atomic_load(&neighbour_ran);
+        CHECK_EQ(raise(SIGUSR1), 0);
+        for (int k = 0; k < 20000; k++) janus_check_or_end(1);
+        CHECK_EQ(atomic_load(&neighbour_ran), before);
+        janus_hold_end();
+        CHECK_EQ(raise(SIGUSR1), 0);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+    atomic_store(&over, 1);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("a hold in a signal handler on an alternate stack is not the task's, and switches nothing")
+{
+    struct sigaction action = {.sa_handler = hold_in_handler, .sa_flags = SA_ONSTACK}, before;
+    atomic_store(&handled, 0);
+    atomic_store(&other_ran_meanwhile, 0);
+    CHECK_EQ(sigaction(SIGUSR1, &action, &before), 0);
+    rig_run(1, hold_and_raise, NULL, 1);
+    CHECK_EQ(sigaction(SIGUSR1, &before, NULL), 0);
+    CHECK_EQ(atomic_load(&handled), 40);
+    CHECK_EQ(atomic_load(&other_ran_meanwhile), 0);
+}
+
 TEST("a signal handler on an alternate stack counts without switching to another task")
 {
     struct sigaction action = {.sa_handler = count_in_handler, .sa_flags = SA_ONSTACK}, before;
+    atomic_store(&handled, 0);
+    atomic_store(&other_ran_meanwhile, 0);
     CHECK_EQ(sigaction(SIGUSR1, &action, &before), 0);
     rig_run(1, raise_signals, NULL, 1);
     CHECK_EQ(sigaction(SIGUSR1, &before, NULL), 0);
