@@ -105,9 +105,9 @@ static void add_back(struct cc_plan *plan, const struct cc_request *request,
 {
     /* What checks and wrappers name. */
     static const char *const needed[] = {
-        "janus_fuel",    "janus_check_or_end_slow", "janus_check_stub",  "janus_strip_slow",
-        "janus_op",      "janus_hold_begin",        "janus_hold_end",    "janus_defer",
-        "janus_undefer", "janus_task_current_id",   "janus_counted_code"};
+        "janus_fuel",  "janus_check_or_end_slow", "janus_check_stub",      "janus_strip_slow",
+        "janus_op",    "janus_hold_begin",        "janus_hold_end",        "janus_hold_pass",
+        "janus_defer", "janus_undefer",           "janus_task_current_id", "janus_counted_code"};
     const char *own = request->runtime_dir;
     if (!facts->links || facts->partial || facts->bare || request->runtime == CC_RUNTIME_NONE) {
         return;

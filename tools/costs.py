@@ -91,6 +91,7 @@ EXCEPTIONS = {
     "janus_nursery_state_name": LOOK_UP,
     "janus_once_init": STORES,
     "janus_panic": ("last", "the task ends"),
+    "janus_hold_pass": ("cheap", "a load; in a simulated run another worker goes on"),
     "janus_point": ("cheap", "a load; an explorer may let others run"),
     "janus_profile_cap_defaults": LOOK_UP,
     "janus_profile_limits": LOOK_UP,

@@ -194,7 +194,8 @@ static bool isOfChecks(StringRef name)
 {
     return name == "janus_fuel" || name == "janus_check_stub" || name == "janus_strip_slow" ||
            name == "janus_check_or_end_slow" || name == "janus_check_slow" || name == "janus_op" ||
-           name == "janus_hold_begin" || name == "janus_hold_end" || startsWith(name, "janus_cc_");
+           name == "janus_hold_begin" || name == "janus_hold_end" || name == "janus_hold_pass" ||
+           startsWith(name, "janus_cc_");
 }
 
 const Function *definedFunction(const GlobalValue &value)

@@ -6,6 +6,10 @@
  *
  * A lock may be taken in other code than it is released. janus_hold_end without a begin does
  * nothing.
+ *
+ * A deterministic run has one thread for all workers. So a lock that is taken is tried again until
+ * its holder has given it up; deadlines are not looked at. Recursive locks, as those of streams,
+ * know the thread only.
  */
 #include "cc/support/support.h"
 
@@ -30,6 +34,20 @@
         return result;                                                                             \
     }
 
+/* The same for a lock that blocks. In a deterministic run it must not block the thread. */
+#define WAIT(type, name, try, parameters, arguments, taken, busy)                                  \
+    type janus_cc_##name parameters;                                                               \
+    type janus_cc_##name parameters                                                                \
+    {                                                                                              \
+        type result;                                                                               \
+        janus_hold_begin();                                                                        \
+        while ((result = try(lock)) == (busy) && janus_hold_pass()) {                              \
+        }                                                                                          \
+        if (result == (busy)) result = name arguments;                                             \
+        if (!(taken)) janus_hold_end();                                                            \
+        return result;                                                                             \
+    }
+
 /* An unlock: the hold ends if the lock was given up. */
 #define UNLOCK(type, name, parameters, arguments, given)                                           \
     type janus_cc_##name parameters;                                                               \
@@ -43,39 +61,43 @@
 /* EOWNERDEAD: a robust mutex is taken, and its last owner died. */
 #define TAKEN_OR_DEAD (result == 0 || result == EOWNERDEAD)
 
-LOCK(int, pthread_mutex_lock, (pthread_mutex_t * lock), (lock), TAKEN_OR_DEAD)
+WAIT(int, pthread_mutex_lock, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock),
+     TAKEN_OR_DEAD, EBUSY)
 LOCK(int, pthread_mutex_trylock, (pthread_mutex_t * lock), (lock), TAKEN_OR_DEAD)
-LOCK(int, pthread_mutex_timedlock, (pthread_mutex_t * lock, const struct timespec *until),
-     (lock, until), TAKEN_OR_DEAD)
-LOCK(int, pthread_mutex_clocklock,
+WAIT(int, pthread_mutex_timedlock, pthread_mutex_trylock,
+     (pthread_mutex_t * lock, const struct timespec *until), (lock, until), TAKEN_OR_DEAD, EBUSY)
+WAIT(int, pthread_mutex_clocklock, pthread_mutex_trylock,
      (pthread_mutex_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until),
-     TAKEN_OR_DEAD)
+     TAKEN_OR_DEAD, EBUSY)
 UNLOCK(int, pthread_mutex_unlock, (pthread_mutex_t * lock), (lock), result == 0)
 
-LOCK(int, pthread_rwlock_rdlock, (pthread_rwlock_t * lock), (lock), result == 0)
-LOCK(int, pthread_rwlock_wrlock, (pthread_rwlock_t * lock), (lock), result == 0)
+WAIT(int, pthread_rwlock_rdlock, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock),
+     result == 0, EBUSY)
+WAIT(int, pthread_rwlock_wrlock, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock),
+     result == 0, EBUSY)
 LOCK(int, pthread_rwlock_tryrdlock, (pthread_rwlock_t * lock), (lock), result == 0)
 LOCK(int, pthread_rwlock_trywrlock, (pthread_rwlock_t * lock), (lock), result == 0)
-LOCK(int, pthread_rwlock_timedrdlock, (pthread_rwlock_t * lock, const struct timespec *until),
-     (lock, until), result == 0)
-LOCK(int, pthread_rwlock_timedwrlock, (pthread_rwlock_t * lock, const struct timespec *until),
-     (lock, until), result == 0)
-LOCK(int, pthread_rwlock_clockrdlock,
+WAIT(int, pthread_rwlock_timedrdlock, pthread_rwlock_tryrdlock,
+     (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), result == 0, EBUSY)
+WAIT(int, pthread_rwlock_timedwrlock, pthread_rwlock_trywrlock,
+     (pthread_rwlock_t * lock, const struct timespec *until), (lock, until), result == 0, EBUSY)
+WAIT(int, pthread_rwlock_clockrdlock, pthread_rwlock_tryrdlock,
      (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until),
-     result == 0)
-LOCK(int, pthread_rwlock_clockwrlock,
+     result == 0, EBUSY)
+WAIT(int, pthread_rwlock_clockwrlock, pthread_rwlock_trywrlock,
      (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), (lock, clock, until),
-     result == 0)
+     result == 0, EBUSY)
 UNLOCK(int, pthread_rwlock_unlock, (pthread_rwlock_t * lock), (lock), result == 0)
 
-LOCK(int, pthread_spin_lock, (pthread_spinlock_t * lock), (lock), result == 0)
+WAIT(int, pthread_spin_lock, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock), result == 0,
+     EBUSY)
 LOCK(int, pthread_spin_trylock, (pthread_spinlock_t * lock), (lock), result == 0)
 UNLOCK(int, pthread_spin_unlock, (pthread_spinlock_t * lock), (lock), result == 0)
 
-LOCK(int, mtx_lock, (mtx_t * lock), (lock), result == thrd_success)
+WAIT(int, mtx_lock, mtx_trylock, (mtx_t * lock), (lock), result == thrd_success, thrd_busy)
 LOCK(int, mtx_trylock, (mtx_t * lock), (lock), result == thrd_success)
-LOCK(int, mtx_timedlock, (mtx_t * lock, const struct timespec *until), (lock, until),
-     result == thrd_success)
+WAIT(int, mtx_timedlock, mtx_trylock, (mtx_t * lock, const struct timespec *until), (lock, until),
+     result == thrd_success, thrd_busy)
 UNLOCK(int, mtx_unlock, (mtx_t * lock), (lock), result == thrd_success)
 
 LOCK(int, ftrylockfile, (FILE * file), (file), result == 0)

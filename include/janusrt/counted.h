@@ -40,6 +40,7 @@
 
 #include <janusrt/export.h>
 #include <janusrt/yield.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Marks a function whose loops and calls `janusrt cc` does not count, as a signal handler. */
@@ -119,6 +120,23 @@ JANUS_API void janus_hold_begin(void);
  *          nothing: counted code may release a lock that other code took.
  */
 JANUS_API void janus_hold_end(void);
+
+/*
+ * Says that a lock of threads is taken. In a deterministic run all workers share one thread, and a
+ * call that blocks it would block the lock's holder, too. There this lets another worker go on and
+ * returns true: try again. Elsewhere it returns false: call what blocks.
+ *
+ *     while ((error = pthread_mutex_trylock(lock)) == EBUSY && janus_hold_pass()) {
+ *     }
+ *     if (error == EBUSY) error = pthread_mutex_lock(lock);
+ *
+ * Context: anyone, any thread.
+ * Yields:  never to tasks of the same worker.
+ * Owns:    nothing.
+ * Cost:    a load, outside of deterministic runs.
+ * Errors:  none.
+ */
+JANUS_API bool janus_hold_pass(void);
 
 /*
  * Says that the program has counted code. In deterministic runs of schedulers that are created

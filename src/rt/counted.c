@@ -42,6 +42,7 @@
 #include "nursery/pay.h"
 #include "nursery/run.h"
 #include "plat/altstack.h"
+#include "plat/world.h"
 #include "stack/slab.h"
 #include "task/purse.h"
 #include "task/task.h"
@@ -244,4 +245,12 @@ void janus_hold_end(void)
     /* The lock was taken before the task began, or by code that is not counted. */
     if (jrt_unlikely(task->purse == NULL || task->purse->holds == 0)) return;
     if (--task->purse->holds == 0 && task->purse->hold_due) settle_hold(worker, task);
+}
+
+bool janus_hold_pass(void)
+{
+    struct jrt_world *world = jrt_world_now();
+    if (jrt_likely(world == NULL)) return false;
+    world->pass(world);
+    return true;
 }

@@ -59,6 +59,7 @@ static void    *deferred;
 void     janus_op(uint64_t cost);
 void     janus_hold_begin(void);
 void     janus_hold_end(void);
+bool     janus_hold_pass(void);
 uint64_t janus_task_current_id(void);
 int      janus_defer(void (*function)(void *), void *argument);
 int      janus_undefer(void (*function)(void *), void *argument);
@@ -71,6 +72,7 @@ void janus_op(uint64_t cost)
 }
 void     janus_hold_begin(void) { held++; }
 void     janus_hold_end(void) { held--; }
+bool     janus_hold_pass(void) { return false; }
 uint64_t janus_task_current_id(void) { return task; }
 
 int janus_defer(void (*function)(void *), void *argument)

@@ -78,6 +78,22 @@ def races(bench):
                          mended.stdout + mended.stderr)
 
 
+def locks(bench):
+    """Locks of threads do not block a deterministic run, and an order that deadlocks is found."""
+    program = bench.link([bench.compile(FOLDER / "locks.c", "-O0")], "locks")
+    done = tasks.run([bench.command, "explore", "--schedules", "100", program], timeout=60)
+    bench.report(done.returncode == 0, "locks of threads exclude in 100 schedules",
+                 done.stdout, done.stderr)
+    for seed in ("1", "7"):
+        done = tasks.run([program], {"JANUSRT_SEED": seed}, timeout=60)
+        bench.report(done.returncode == 0, f"locks of threads exclude, with the seed {seed}",
+                     done.stdout, done.stderr)
+    done = tasks.run([bench.command, "explore", "--schedules", "500", "--steps", "20000", program,
+                      "--", "order"], timeout=60)
+    bench.report(done.returncode == 1 and "too many steps" in done.stdout + done.stderr,
+                 "two mutexes in opposite order are found", done.stdout, done.stderr)
+
+
 def backtrace(bench):
     """gdb walks from a slow path to the loop, and knows its line."""
     if not shutil.which("gdb"):
@@ -132,7 +148,7 @@ def fallback(bench):
 
 def main():
     bench = tasks.Bench(sys.argv[1])
-    for part in (traps, thrown, hashes, races, backtrace, sanitizers, fallback):
+    for part in (traps, thrown, hashes, races, locks, backtrace, sanitizers, fallback):
         part(bench)
     bench.finish()
 

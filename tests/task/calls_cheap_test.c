@@ -72,6 +72,7 @@ CALL(self, t->sink = janus_in_task(); t->sink = (size_t)janus_task_current();
 CALL(now, t->sink = janus_now_ns())
 CALL(actor_current, janus_actor self; t->sink = (size_t)janus_actor_current(&self))
 CALL(point, janus_point())
+CALL(hold_pass, CHECK(!janus_hold_pass()))
 CALL(batch_begin, janus_batch batch = janus_batch_begin(); t->sink = batch.interval)
 CALL(scheduler_reads, t->sink = janus_scheduler_worker_count(t->scheduler))
 CALL(trace_hash, t->sink = janus_scheduler_trace_hash(t->scheduler))
@@ -104,18 +105,31 @@ CALL(cases, janus_select_case made = janus_case_event(&t->event); t->sink = made
 CALL(free_nothing, janus_free(NULL))
 
 static const struct repeat_call calls[] = {
-    ROW(texts),         ROW(names),
-    ROW(actor_names),   ROW(profiles),
-    ROW(budgets),       ROW(counted_code),
-    ROW(self),          ROW(now),
-    ROW(actor_current), ROW(point),
-    ROW(batch_begin),   ROW(scheduler_reads),
-    ROW(trace_hash),    ROW(nursery_deadline),
-    ROW(token_reads),   ROW(token_retain),
-    ROW(fiber_reads),   ROW(fiber_suspend_outside),
-    ROW(cap_check),     ROW(async_task),
-    ROW(sync_reads),    ROW(sync_inits),
-    ROW(cases),         ROW(free_nothing),
+    ROW(texts),
+    ROW(names),
+    ROW(actor_names),
+    ROW(profiles),
+    ROW(budgets),
+    ROW(counted_code),
+    ROW(self),
+    ROW(now),
+    ROW(actor_current),
+    ROW(point),
+    ROW(hold_pass),
+    ROW(batch_begin),
+    ROW(scheduler_reads),
+    ROW(trace_hash),
+    ROW(nursery_deadline),
+    ROW(token_reads),
+    ROW(token_retain),
+    ROW(fiber_reads),
+    ROW(fiber_suspend_outside),
+    ROW(cap_check),
+    ROW(async_task),
+    ROW(sync_reads),
+    ROW(sync_inits),
+    ROW(cases),
+    ROW(free_nothing),
 };
 
 static void open_things(struct things *things)
