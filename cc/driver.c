@@ -24,7 +24,7 @@ static const char help[] =
     "  --report-of FILE  print the table of FILE\n"
     "  --untrusted       refuse inline assembly, direct system calls, thread-local data and\n"
     "                    calls of functions off the list share/janusrt/untrusted.txt\n"
-    "  --allow=FILE      another list for --untrusted\n"
+    "  --allow=FILE      another list for --untrusted; stands before it\n"
     "  --audit FILE...   name every cycle without a check in object files\n"
     "  -Wno-janus-asm, -Wno-janus-thread-local\n"
     "                    do not warn of inline assembly, or of thread-local data\n"
@@ -33,7 +33,8 @@ static const char help[] =
     "  --runtime-dir=DIR the folder of libjanusrt.a and libjanusrt_cc.a\n"
     "  --ops=WORDS       words for the pass, with commas: see janusrt-cc(1)\n"
     "\n"
-    "CLANG=PATH in the environment names the clang to use.\n"
+    "CLANG=PATH in the environment names the clang to use. Compile with -O0 what you explore:\n"
+    "optimised loops pay ahead, so janusrt explore cannot stop a task inside them.\n"
     "\n";
 
 /* The value of "--name=value", or NULL if the word is another option. */

@@ -163,7 +163,8 @@ void Judge::judgeExternal(const GlobalValue &external, const AllowList &list, bo
         say(use, nullptr, "untrusted code must not make system calls by " + name, true);
     else if (limited && !list.allows(name))
         say(use, nullptr,
-            "untrusted code must not use " + name + ", which " + options.allow + " does not allow",
+            "untrusted code must not use " + name + ", which " + options.allow +
+                " does not allow; if it is in another file of the same code, compile both as one",
             true);
 }
 
