@@ -248,7 +248,8 @@ static void set_pace(const struct jrt_worker *worker, struct jrt_purse *purse, u
 }
 
 /* Whether a hold keeps the turn, which has lasted `turn` ns, from ending, [hold-turn]. A hold that
- * lasts too long is void from then on. */
+ * lasts too long is void from then on. 0: the begin of the turn is unknown. The time since the last
+ * look is no measure then: the thread may have waited for the lock, or for a core. */
 static bool is_held(const struct jrt_worker *worker, struct jrt_purse *purse, uint64_t turn)
 {
     if (jrt_likely(!jrt_purse_held(purse))) return false;
@@ -277,7 +278,7 @@ static void end_turn(struct jrt_task *task)
     struct jrt_purse  *purse = task->purse;
     uint64_t           now = jrt_clock_now_ns(), slice = now - worker->turns.looked_ns;
     bool               known = worker->turns.epoch == jrt_turn_epoch(worker);
-    uint64_t           turn = measure(worker, now);
+    uint64_t           turn = measure(worker, now), held_ns = turn;
     if (known) {
         slice = now - worker->turns.slice_ns;
     } else {
@@ -301,7 +302,7 @@ static void end_turn(struct jrt_task *task)
     }
     jrt_sched_timers_fire(worker->scheduler);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
-    if (jrt_unlikely(is_held(worker, purse, turn))) return;
+    if (jrt_unlikely(is_held(worker, purse, held_ns))) return;
     if (jrt_unlikely(worker->scheduler->preempts)) { /* [preempt-check] */
         give_turn(worker, task, now, known ? turn : 0);
         return;
