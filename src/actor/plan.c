@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for several children, and the times of places. The essay is in step.c. */
+/* Plans for several children, stopping one, and the times of places. The essay is in step.c. */
 #include "actor/supervisor.h"
 
 #include "cancel/cancel.h"
@@ -7,6 +7,9 @@
 #include "rt/inside.h"
 
 #include <string.h>
+
+#define STOP_NS (5 * JANUS_SECONDS)
+#define GRACE_NS (1 * JANUS_SECONDS)
 
 void jrt_supervisor_stop_all(janus_supervisor *supervisor, janus_stop_how how)
 {
@@ -122,16 +125,70 @@ void jrt_supervisor_go_on(janus_supervisor *supervisor)
     }
 }
 
-/* Times. */
+/* Stopping, [step-stop]. */
 
-static void cancel_late(struct jrt_actor_place *place)
+/* Cancels the task of a place. */
+static void cancel(struct jrt_actor_place *place)
 {
     struct jrt_nursery *n = jrt_supervisor_nursery(place->supervisor);
     jrt_place_lock(place);
     janus_task_id id = place->task != NULL ? jrt_task_id(place->task) : 0;
     jrt_place_unlock(place);
+    /* If the child ends meanwhile, its id is stale, and nothing happens. */
     if (id != 0) (void)jrt_nursery_cancel_one(n, id);
 }
+
+/* How long the child has. A child that was told before gets no more time than it has left. A limit
+ * is given up where memory is short. */
+static void limit_stop(struct jrt_actor_place *place, uint64_t within_ns, bool again)
+{
+    if (again && within_ns == JANUS_ANY_TIME) return;
+    uint64_t now = jrt_clock_now_ns();
+    jrt_place_lock(place);
+    uint64_t at = place->rare != NULL ? place->rare->step_at : 0;
+    jrt_place_unlock(place);
+    if (again && at != 0 && (at <= now || at - now <= within_ns)) return;
+    (void)jrt_place_set_time(place, within_ns != JANUS_ANY_TIME ? within_ns : 0);
+}
+
+/* Tells the child. True: it rested, and will not wait before it ends. */
+static bool order(struct jrt_actor_place *place, janus_stop_how how)
+{
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
+    jrt_place_lock(place);
+    bool stricter = place->stops == 0 || (janus_stop_how)(place->stops - 1) == JANUS_STOP_HOW_DRAIN;
+    if (stricter) place->stops = (uint8_t)(how + 1);
+    place->suspended = false;
+    bool rested = place->resting && jrt_mail_count(place) == 0 && place->notices == NULL &&
+                  how != JANUS_STOP_HOW_DRAIN;
+    struct jrt_task *task = jrt_place_rouse(place);
+    jrt_place_unlock_and_queue(place, task);
+    return rested && behaviour != NULL && behaviour->terminate == NULL;
+}
+
+void jrt_place_stop(struct jrt_actor_place *place, janus_stop_how how, uint64_t within_ns)
+{
+    uint64_t within = within_ns != 0 ? within_ns : place->spec->child.stop_within_ns;
+    bool     again =
+        place->state == JANUS_ACTOR_STATE_STOPPING || place->state == JANUS_ACTOR_STATE_STUCK;
+    if (within == 0) within = place->spec->child.supervisor != NULL ? JANUS_ANY_TIME : STOP_NS;
+    if (how == JANUS_STOP_HOW_AT_ONCE) within = JANUS_NO_TIME;
+    if (!again) jrt_place_move(place, JANUS_ACTOR_STATE_STOPPING);
+    bool quick = order(place, how);
+    if (again && place->cancelled) return; /* it can be told nothing harder */
+    place->cancelled = within == JANUS_NO_TIME;
+    if (within == JANUS_NO_TIME) {
+        cancel(place);
+        (void)jrt_place_set_time(place, GRACE_NS);
+    } else {
+        limit_stop(place, quick ? JANUS_ANY_TIME : within, again); /* not that of the start */
+    }
+    /* Tasks and supervisors have no letters: they learn of it by a cancel. */
+    if (place->spec->child.task != NULL && within != JANUS_NO_TIME) cancel(place);
+    if (place->spec->child.supervisor != NULL) jrt_place_notify(place, JRT_AWAIT_TOLD, JANUS_OK);
+}
+
+/* Times. */
 
 static void step(struct jrt_actor_place *place)
 {
@@ -140,8 +197,8 @@ static void step(struct jrt_actor_place *place)
     case JANUS_ACTOR_STATE_STARTING: /* init takes too long */
         if (!place->late) {
             place->late = true;
-            cancel_late(place);
-            (void)jrt_place_set_time(place, JANUS_SECONDS);
+            cancel(place);
+            (void)jrt_place_set_time(place, GRACE_NS);
             break;
         }
         /* It does not obey: nobody waits for it any longer. */
@@ -173,8 +230,8 @@ static void step(struct jrt_actor_place *place)
     case JANUS_ACTOR_STATE_STOPPING:
         if (!place->cancelled) {
             place->cancelled = true;
-            cancel_late(place);
-            (void)jrt_place_set_time(place, JANUS_SECONDS);
+            cancel(place);
+            (void)jrt_place_set_time(place, GRACE_NS);
             break;
         }
         jrt_place_move(place, JANUS_ACTOR_STATE_STUCK);

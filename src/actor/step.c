@@ -32,7 +32,8 @@
  *   new plan.
  *
  * [step-stop]  A child that has to end has a time, then it is cancelled, then after GRACE_NS it is
- *   STUCK. A stuck child keeps nobody waiting but the end of the supervisor.
+ *   STUCK. To tell it again gives it no more time. A stuck child keeps nobody waiting but the end
+ *   of the supervisor.
  */
 #include "actor/supervisor.h"
 
@@ -49,9 +50,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STOP_NS (5 * JANUS_SECONDS)
 #define START_NS (5 * JANUS_SECONDS)
-#define GRACE_NS (1 * JANUS_SECONDS)
 
 /* Moves, [place-moves]. */
 
@@ -168,7 +167,6 @@ static void begin_at_rest(struct jrt_actor_place *place)
     jrt_debug_invariant("start-rest", jrt_place_behaviour(place)->init == NULL && !place->named);
     jrt_place_lock(place);
     move(place, JANUS_ACTOR_STATE_RUNNING);
-    place->phase = JRT_PHASE_WORK;
     /* relaxed: under the lock. A cancel may have woken the task, [task-rest]. */
     uint32_t park = place->task != NULL ? jrt_load_relaxed(&place->task->park) : JRT_AWAKE;
     place->resting = (park & JRT_PARK_MASK) == JRT_PARKED;
@@ -210,7 +208,7 @@ janus_status jrt_place_start(struct jrt_actor_place *place)
     place->suspended = place->forced = place->dismissed = false;
     if (spec->options.message_budget != NULL) (void)jrt_place_rare(place); /* [actor-apart] */
     jrt_place_unlock(place);
-    place->starts = place->late = place->stopped = place->nameless = false;
+    place->starts = place->late = place->stopped = place->nameless = place->asked = false;
     /* Where capabilities decide about names, the name is asked for after init: a refusal must not
      * tell whether the name exists. */
     if (jrt_supervisor_nursery(supervisor)->terms == NULL && jrt_place_name_taken(place))
@@ -268,50 +266,6 @@ bool jrt_place_started(struct jrt_actor_place *place, int64_t result)
     }
     jrt_supervisor_unlock(supervisor);
     return named == JANUS_OK;
-}
-
-/* Stopping, [step-stop]. */
-
-/* Cancels the task of a place. */
-static void cancel(struct jrt_actor_place *place)
-{
-    struct jrt_nursery *n = jrt_supervisor_nursery(place->supervisor);
-    jrt_place_lock(place);
-    janus_task_id id = place->task != NULL ? jrt_task_id(place->task) : 0;
-    jrt_place_unlock(place);
-    /* If the child ends meanwhile, its id is stale, and nothing happens. */
-    if (id != 0) (void)jrt_nursery_cancel_one(n, id);
-}
-
-void jrt_place_stop(struct jrt_actor_place *place, janus_stop_how how, uint64_t within_ns)
-{
-    struct jrt_task *task = NULL;
-    uint64_t         within = within_ns != 0 ? within_ns : place->spec->child.stop_within_ns;
-    if (within == 0) within = place->spec->child.supervisor != NULL ? JANUS_ANY_TIME : STOP_NS;
-    if (how == JANUS_STOP_HOW_AT_ONCE) within = JANUS_NO_TIME;
-    jrt_place_lock(place);
-    if (place->state != JANUS_ACTOR_STATE_STOPPING && place->state != JANUS_ACTOR_STATE_STUCK)
-        move(place, JANUS_ACTOR_STATE_STOPPING);
-    bool stricter = place->stops == 0 || (janus_stop_how)(place->stops - 1) == JANUS_STOP_HOW_DRAIN;
-    if (stricter) place->stops = (uint8_t)(how + 1);
-    place->suspended = false;
-    bool rested = place->resting && jrt_mail_count(place) == 0 && place->notices == NULL &&
-                  how != JANUS_STOP_HOW_DRAIN;
-    task = jrt_place_rouse(place);
-    jrt_place_unlock_and_queue(place, task);
-    bool quick = rested && jrt_place_behaviour(place) != NULL &&
-                 jrt_place_behaviour(place)->terminate == NULL;
-    place->cancelled = within == JANUS_NO_TIME;
-    if (within == JANUS_NO_TIME) {
-        cancel(place);
-        set_limit(place, GRACE_NS);
-    } else {
-        set_limit(place,
-                  within != JANUS_ANY_TIME && !quick ? within : 0); /* not that of the start */
-    }
-    /* Tasks and supervisors have no letters: they learn of it by a cancel. */
-    if (place->spec->child.task != NULL && within != JANUS_NO_TIME) cancel(place);
-    if (place->spec->child.supervisor != NULL) jrt_place_notify(place, JRT_AWAIT_TOLD, JANUS_OK);
 }
 
 /* The end of an incarnation. */
