@@ -10,8 +10,11 @@
  *   first. The walk is repeated. If all versions are the same, all these waits existed between the
  *   two walks. Then the circle is real, because none of them can end before another. A wait that
  *   was answered, or got room, can. So the task that ends a wait takes the word back before the
- *   actor goes on, and there are no false alarms. The second walk is under a lock, and so is the
- *   step back of an actor that is refused. So of several that close one circle only one is refused.
+ *   actor goes on, and there are no false alarms. A sender writes its word when it queues up, under
+ *   the lock of the mailbox: before that there may be room. A call writes it before it is sent,
+ *   because the answer has to wait for the handler in any case. The second walk is under a lock,
+ *   and so is the step back of an actor that is refused. So of several that close one circle only
+ *   one is refused.
  */
 #include "actor/place.h"
 
@@ -87,22 +90,24 @@ static pthread_mutex_t circles_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void tell_circle(const struct crew *crew, const struct jrt_actor_place *target);
 
-bool jrt_circle_enter(const struct jrt_actor_place *target)
+void jrt_circle_note(const struct jrt_actor_place *target)
 {
-    struct jrt_task        *task = jrt_task_current();
-    struct jrt_actor_place *self = jrt_place_of(task);
-    uint64_t                first[CIRCLE_KEPT], again[CIRCLE_KEPT];
-    struct crew             crew;
-    if (self != NULL) {
-        uint64_t before = waits_of(self);
-        uint32_t version = (uint32_t)before + 1;
-        /* It waits for one actor at a time: a call may also wait for room there. */
-        jrt_debug_invariant("actor-circle",
-                            before >> 32 == 0 ||
-                                before >> 32 == jrt_place_index(target) + UINT64_C(1));
-        /* seq_cst: [actor-circle]. */
-        jrt_store_seq_cst(&self->waits, (uint64_t)(jrt_place_index(target) + 1) << 32 | version);
-    }
+    struct jrt_actor_place *self = jrt_place_current();
+    if (self == NULL) return;
+    uint64_t before = waits_of(self);
+    uint32_t version = (uint32_t)before + 1;
+    /* It waits for one actor at a time: a call may also wait for room there. */
+    jrt_debug_invariant("actor-circle",
+                        before >> 32 == 0 || before >> 32 == jrt_place_index(target) + UINT64_C(1));
+    /* seq_cst: [actor-circle]. */
+    jrt_store_seq_cst(&self->waits, (uint64_t)(jrt_place_index(target) + 1) << 32 | version);
+}
+
+bool jrt_circle_look(const struct jrt_actor_place *target)
+{
+    struct jrt_task *task = jrt_task_current();
+    uint64_t         first[CIRCLE_KEPT], again[CIRCLE_KEPT];
+    struct crew      crew;
     muster(task, &crew);
     if (jrt_likely(follow(&crew, target, first) == 0)) return true;
     /* One at a time: of those that close a circle, only one is refused. */
@@ -118,6 +123,12 @@ bool jrt_circle_enter(const struct jrt_actor_place *target)
     jrt_unlock(&circles_lock);
     if (circle) jrt_turn_toll(jrt_worker_self(), JRT_TOLL_CIRCLE);
     return !circle;
+}
+
+bool jrt_circle_enter(const struct jrt_actor_place *target)
+{
+    jrt_circle_note(target);
+    return jrt_circle_look(target);
 }
 
 void jrt_circle_leave(void)

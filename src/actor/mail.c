@@ -9,7 +9,8 @@
  * messages holds.
  *
  * [mail-room]  A sender that was served has a place reserved: `served` senders that have not gone
- *   on yet count as messages. A served sender that is cancelled passes its place on.
+ *   on yet count as messages. A served sender that is cancelled, or cannot deliver, passes its
+ *   place on.
  */
 #include "actor/question.h"
 #include "actor/ring.h"
@@ -155,6 +156,7 @@ struct room_wait {
     struct jrt_waiting      waiting; /* first */
     struct jrt_actor_place *place;
     uint64_t                serial;
+    bool                    calls; /* it is a call, which has noted its wait already */
     struct jrt_sender       sender;
 };
 
@@ -174,6 +176,19 @@ static bool room_was_made(struct jrt_actor_place *place)
     if (place->head != jrt_load_relaxed(&place->at))
         jrt_fence_heavy_seq_cst(); /* seq_cst: [mail-window]. */
     return jrt_mail_taken(place) < jrt_mail_limit(place);
+}
+
+/* A sender has queued up. If that closes a circle, it leaves the queue again, unless it was served
+ * meanwhile. The caller holds no lock. */
+static janus_status look_round(struct room_wait *wait)
+{
+    struct jrt_actor_place *place = wait->place;
+    if (jrt_circle_look(place)) return JANUS_WOULD_WAIT;
+    jrt_place_lock(place);
+    bool served = wait->sender.served;
+    if (!served) take_out(place, &wait->sender);
+    jrt_place_unlock(place);
+    return served ? JANUS_OK : JANUS_DEADLOCK;
 }
 
 static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
@@ -199,10 +214,13 @@ static janus_status queue_up(struct jrt_waiting *waiting, struct jrt_task *task)
             take_out(place, &wait->sender);
             reserve(wait);
             status = JANUS_OK;
+        } else if (!wait->calls) { /* under the lock: it has no room now, [actor-circle] */
+            jrt_circle_note(place);
+            wait->sender.circle = jrt_circle_now();
         }
     }
     jrt_place_unlock(place);
-    return status;
+    return status == JANUS_WOULD_WAIT && !wait->calls ? look_round(wait) : status;
 }
 
 static janus_status come_out(struct jrt_waiting *waiting, struct jrt_task *task, janus_status ended)
@@ -240,28 +258,33 @@ static janus_status wait_for_room(struct jrt_actor_place *place, uint64_t serial
     /* A call that waits for room has said so already, and goes on to wait for its answer. */
     const struct jrt_actor_place *self = jrt_place_of(task);
     /* relaxed: its own. */
-    bool calls = self != NULL &&
+    wait.calls = self != NULL &&
                  jrt_load_relaxed(&self->waits) >> 32 == jrt_place_index(place) + UINT64_C(1);
-    if (!calls && !jrt_circle_enter(place)) return JANUS_DEADLOCK;
-    if (!calls) wait.sender.circle = jrt_circle_now();
     janus_status status = jrt_wait(worker, &wait.waiting);
-    if (!calls) jrt_circle_leave();
+    if (!wait.calls) jrt_circle_leave();
     *out_reserved = wait.sender.reserved;
     return status;
 }
 
 /* Casting. */
 
+/* Whether the block, if there is one, is within max_bytes. Under the lock. OK, FULL, NO_MEMORY. */
+static janus_status room_for_block(struct jrt_actor_place       *place,
+                                   const struct jrt_letter_head *head)
+{
+    uint64_t most = place->spec->options.max_bytes;
+    if (head->is_call || head->block == NULL) return JANUS_OK;
+    const struct jrt_actor_rare *rare = jrt_place_rare(place);
+    if (rare == NULL) return JANUS_NO_MEMORY;
+    if (most == 0) most = JRT_ACTOR_BLOCKS;
+    return head->key > most || rare->block_bytes > most - head->key ? JANUS_FULL : JANUS_OK;
+}
+
 /* Whether the mailbox takes the letter now. Under the lock. OK, FULL, WOULD_WAIT (it is full). */
 static janus_status room_for(struct jrt_actor_place *place, const struct jrt_letter_head *head)
 {
-    if (!head->is_call && head->block != NULL) {
-        struct jrt_actor_rare *rare = jrt_place_rare(place);
-        uint64_t               most = place->spec->options.max_bytes;
-        if (rare == NULL) return JANUS_NO_MEMORY;
-        if (most == 0) most = JRT_ACTOR_BLOCKS;
-        if (head->key > most || rare->block_bytes > most - head->key) return JANUS_FULL;
-    }
+    janus_status status = room_for_block(place, head);
+    if (status != JANUS_OK) return status;
     if (jrt_mail_has_senders(place) || jrt_mail_taken(place) >= jrt_mail_limit(place))
         return JANUS_WOULD_WAIT;
     return JANUS_OK;
@@ -276,6 +299,8 @@ static janus_status deliver(struct jrt_actor_place *place, const struct jrt_lett
     if (jrt_likely(status == JANUS_OK)) {
         if (!head->is_call && head->block != NULL) place->rare->block_bytes += head->key;
         if (place->resting) task = rouse(place);
+    } else {
+        jrt_senders_serve(place, false); /* the room is the next one's, [mail-room] */
     }
     jrt_place_unlock_and_queue(place, task);
     return status;
@@ -344,11 +369,12 @@ static janus_status send_when_full(struct jrt_actor_place       *place,
     bool mine = reserved && place->serial == serial;
     jrt_debug_invariant("mail-room", !mine || place->reserved > 0);
     if (mine) place->reserved--;
-    if (place->serial != serial || !place->open) {
-        jrt_place_unlock(place);
-        return JANUS_CLOSED;
-    }
-    return deliver(place, head, message);
+    /* Without a reservation it was sent away, even if the place is open again. */
+    status = mine && place->open ? room_for_block(place, head) : JANUS_CLOSED;
+    if (status == JANUS_OK) return deliver(place, head, message);
+    if (mine) jrt_senders_serve(place, false); /* [mail-room] */
+    jrt_place_unlock(place);
+    return status;
 }
 
 /* How many bytes the actor answers with. The question is not sent yet. */

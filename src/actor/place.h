@@ -3,8 +3,8 @@
  * Places: where actors sit. The essay on places is in place.c, on letters in mail.c and ring.c, on
  * answers in question.c, on supervisors in step.c.
  *
- * Order of locks: a supervisor's, the lock of watches, a place's, the timers', nurseries'. A
- * question's lock is held alone.
+ * Order of locks: a supervisor's, the lock of watches, a place's, a question's, the timers',
+ * nurseries'.
  */
 #ifndef JRT_ACTOR_PLACE_H
 #define JRT_ACTOR_PLACE_H
@@ -421,6 +421,9 @@ static inline void jrt_place_unlock_and_queue(struct jrt_actor_place *place, str
  * there is one, and nothing is noted. jrt_circle_leave takes it back. */
 bool jrt_circle_enter(const struct jrt_actor_place *target);
 void jrt_circle_leave(void);
+/* Its two parts. The caller of the second holds no lock of a place. */
+void jrt_circle_note(const struct jrt_actor_place *target);
+bool jrt_circle_look(const struct jrt_actor_place *target);
 /* The wait that the current actor has noted. The task or thread that ends the wait says so, before
  * the actor can go on. */
 struct jrt_circle_wait jrt_circle_now(void);
@@ -448,6 +451,9 @@ bool jrt_debt_add(struct jrt_debts *debts, struct jrt_question *question, uint64
 /* The question of an ask ends with DEADLINE then. */
 janus_status jrt_ask_deadline(struct jrt_actor_place *self, struct jrt_question *question,
                               uint64_t key, uint64_t deadline_ns);
+
+/* Frees the timers of asks that are over. Under the lock. In question.c. */
+void jrt_asks_forget(struct jrt_actor_rare *rare);
 
 /* Arms the alarm for the earliest time of the place. Under the lock. False: no memory. */
 bool jrt_place_arm(struct jrt_actor_place *place);
