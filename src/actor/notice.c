@@ -286,6 +286,7 @@ static janus_status new_timer(struct jrt_actor_place *self, uint64_t deadline_ns
     struct jrt_actor_rare *rare = jrt_place_rare(self);
     uint32_t               others = rare != NULL ? rare->timer_count : 0;
     status = rare == NULL ? JANUS_NO_MEMORY : JANUS_OK;
+    if (rare != NULL && rare->timer_count >= JRT_ACTOR_TIMERS_MAX) jrt_asks_forget(rare);
     if (rare != NULL && rare->timer_count >= JRT_ACTOR_TIMERS_MAX) status = JANUS_FULL;
     if (status == JANUS_OK) {
         timer->number = *out_number = ++rare->timer_number;
@@ -427,7 +428,7 @@ void jrt_notices_end(struct jrt_actor_place *place)
         rare->timers = NULL;
         rare->in_hand = NULL;
         rare->timer_count = 0;
-        rare->idle_ns = rare->idle_at = 0;
+        rare->idle_ns = rare->idle_at = rare->refill_at = 0;
         rare->continues = false;
         (void)jrt_place_arm(place);
     }

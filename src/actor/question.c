@@ -31,7 +31,7 @@
 #include "means/trouble.h"
 #include "nursery/nursery.h"
 #include "plat/memory.h"
-#include "work/work.h"
+#include "work/turn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -197,6 +197,7 @@ static bool close_locked(struct jrt_question *question, uint64_t key)
 bool jrt_question_lives(const struct jrt_question *question, uint64_t key)
 {
     struct jrt_question *own = (struct jrt_question *)(uintptr_t)question;
+    if (question == NULL) return false;
     jrt_spin_lock(&own->lock);
     bool lives = jrt_load_relaxed(&own->key) == key && key != 0; /* relaxed: the lock. */
     jrt_spin_unlock(&own->lock);
@@ -302,6 +303,23 @@ bool jrt_debt_add(struct jrt_debts *debts, struct jrt_question *question, uint64
     if (debts->count == debts->room) return false;
     debts->list[debts->count++] = (struct jrt_debt){question, key};
     return true;
+}
+
+void jrt_asks_forget(struct jrt_actor_rare *rare)
+{
+    struct jrt_actor_timer **link = &rare->timers;
+    while (*link != NULL) {
+        struct jrt_actor_timer *timer = *link;
+        /* relaxed: a key never comes again. If it ends right now, the next look finds it. */
+        if (timer->question == NULL || jrt_load_relaxed(&timer->question->key) == timer->key) {
+            link = &timer->next;
+            continue;
+        }
+        *link = timer->next;
+        rare->timer_count--;
+        jrt_notice_free(&timer->notice);
+    }
+    jrt_turn_toll(jrt_worker_self(), JRT_TOLL_SWEEP);
 }
 
 void jrt_debts_end(struct jrt_debts *debts, janus_status status, bool asks)
