@@ -50,8 +50,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define START_NS (5 * JANUS_SECONDS)
-
 /* Moves, [place-moves]. */
 
 #define TO(state) (1u << JANUS_ACTOR_STATE_##state)
@@ -222,7 +220,7 @@ janus_status jrt_place_start(struct jrt_actor_place *place)
     if (at_rest) {
         begin_at_rest(place);
     } else if (spec->child.behaviour == NULL || spec->child.behaviour->init != NULL) {
-        set_limit(place, spec->child.start_within_ns != 0 ? spec->child.start_within_ns : START_NS);
+        set_limit(place, jrt_place_start_within(place));
     }
     return JANUS_OK;
 }
@@ -455,7 +453,9 @@ void jrt_place_remove(struct jrt_actor_place *place)
     if (supervisor->from == place) supervisor->from = place->next;
     if (supervisor->deciding == place) supervisor->deciding = NULL;
     supervisor->count--;
+    jrt_place_lock(place);
     place->end.final = true;
+    jrt_place_unlock(place);
     jrt_place_hide(place);
     jrt_place_move(place, JANUS_ACTOR_STATE_GONE);
     jrt_mail_drop(place, JANUS_GONE);
