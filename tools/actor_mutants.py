@@ -27,8 +27,8 @@ MUTANTS = [
     ("a watch after the end is missed", "watch.c",
      "if (target == NULL) go_off(watch, &never);", ""),
     ("the right to answer is used again", "question.c",
-     "if (question->key != key || key == 0) return false;",
-     "if (question->key == 0 || key == 0) return false;"),
+     "if (jrt_load_relaxed(&question->key) != key || key == 0) return false;",
+     "if (jrt_load_relaxed(&question->key) == 0 || key == 0) return false;"),
     ("an end that was ordered is decided about", "step.c",
      "case JANUS_ACTOR_STATE_RUNNING: jrt_place_after_end(place); break;",
      "case JANUS_ACTOR_STATE_STOPPING:\n"
@@ -36,12 +36,9 @@ MUTANTS = [
     ("a stop during the delay is lost", "manage.c",
      "            if (status == JANUS_OK) {\n                (void)jrt_place_set_time(place, 0);",
      "            if (status > JANUS_OK) {\n                (void)jrt_place_set_time(place, 0);"),
-    ("two restarts for two that fail at once", "step.c",
-     "if (place->state != JANUS_ACTOR_STATE_STOPPING && place->state != JANUS_ACTOR_STATE_STUCK)\n"
-     "        move(place, JANUS_ACTOR_STATE_STOPPING);",
-     "if (place->state != JANUS_ACTOR_STATE_STOPPING &&\n"
-     "        place->state != JANUS_ACTOR_STATE_STUCK && place->task != NULL)\n"
-     "        move(place, JANUS_ACTOR_STATE_STOPPING);"),
+    ("two restarts for two that fail at once", "plan.c",
+     "if (!again) jrt_place_move(place, JANUS_ACTOR_STATE_STOPPING);",
+     "if (!again && place->task != NULL) jrt_place_move(place, JANUS_ACTOR_STATE_STOPPING);"),
     ("a sender is not woken at the end", "step.c",
      "    if (!place->open) jrt_senders_serve(place, true);\n", ""),
     ("a block is adopted twice", "run.c", "head.block = janus_detach(block);",
@@ -55,14 +52,37 @@ MUTANTS = [
      "        wait->sender.reserved = false;\n        jrt_senders_serve(place, false);",
      "        wait->sender.reserved = false;"),
     ("the mailbox takes one message too many", "mail.c",
-     "if (has_senders(place) || taken(place) >= limit_of(place)) return JANUS_WOULD_WAIT;",
-     "if (has_senders(place) || taken(place) > limit_of(place)) return JANUS_WOULD_WAIT;"),
-    ("reserved room is given to another", "mail.c",
-     "return place->count + aside + place->reserved;", "return place->count + aside;"),
-    ("a full mailbox drops a call", "mail.c", "        if (out->is_call) continue;\n", ""),
-    ("a dropped block keeps its bytes", "mail.c",
+     "if (jrt_mail_has_senders(place) || jrt_mail_taken(place) >= jrt_mail_limit(place))\n"
+     "        return JANUS_WOULD_WAIT;",
+     "if (jrt_mail_has_senders(place) || jrt_mail_taken(place) > jrt_mail_limit(place))\n"
+     "        return JANUS_WOULD_WAIT;"),
+    ("reserved room is given to another", "ring.h",
+     "return jrt_mail_count(place) + aside + place->reserved;",
+     "return jrt_mail_count(place) + aside;"),
+    ("a full mailbox drops a call", "ring.c", "        if (out->is_call) continue;\n", ""),
+    ("a dropped block keeps its bytes", "ring.c",
      "        if (out->block != NULL && place->rare != NULL) "
      "place->rare->block_bytes -= out->key;\n", ""),
+    ("room that nobody could fill is lost", "mail.c",
+     "        jrt_senders_serve(place, false); /* the room is the next one's, [mail-room] */\n",
+     ""),
+    ("a sender that was sent away delivers", "mail.c",
+     "status = mine && place->open ?", "status = place->open ?"),
+    ("blocks that waited are not counted", "mail.c",
+     "room_for_block(place, head) : JANUS_CLOSED;", "JANUS_OK : JANUS_CLOSED;"),
+    ("a sender waits before it has looked for room", "mail.c",
+     "    janus_status status = jrt_wait(worker, &wait.waiting);\n    if (!wait.calls)",
+     "    if (!wait.calls && !jrt_circle_enter(place)) return JANUS_DEADLOCK;\n"
+     "    janus_status status = jrt_wait(worker, &wait.waiting);\n    if (!wait.calls)"),
+    ("a second stop gives new time", "plan.c",
+     "    if (again && at != 0 && (at <= now || at - now <= within_ns)) return;\n", ""),
+    ("a second stop hides a cancel", "plan.c",
+     "    if (again && place->cancelled) return;", "    if (false) return;"),
+    ("an old decision decides", "step.c",
+     "place->nameless = place->asked = false;", "place->nameless = false;"),
+    ("answered asks keep their timers", "notice.c",
+     "if (rare != NULL && rare->timer_count >= JRT_ACTOR_TIMERS_MAX) jrt_asks_forget(rare);\n",
+     "\n"),
     ("a call that dies is a dead letter", "mail.c",
      "        if (found && call) place->returned++;\n        if (found && !call) place->dead++;",
      "        if (found) place->dead++;"),
@@ -77,11 +97,13 @@ MUTANTS = [
      "        rare->timers = NULL;\n        rare->in_hand = NULL;\n        rare->timer_count = 0;",
      "        timers = NULL;\n        rare->in_hand = NULL;"),
     ("IDLE survives a restart", "notice.c",
-     "        rare->idle_ns = rare->idle_at = 0;\n        rare->continues = false;",
+     "        rare->idle_ns = rare->idle_at = rare->refill_at = 0;\n"
+     "        rare->continues = false;",
      "        rare->continues = false;"),
     ("CONTINUE survives a restart", "notice.c",
-     "        rare->idle_ns = rare->idle_at = 0;\n        rare->continues = false;",
-     "        rare->idle_ns = rare->idle_at = 0;"),
+     "        rare->idle_ns = rare->idle_at = rare->refill_at = 0;\n"
+     "        rare->continues = false;",
+     "        rare->idle_ns = rare->idle_at = rare->refill_at = 0;"),
     ("an alarm that rings twice before its flush", "notice.c", "    if (!rare->due) {\n",
      "    if (true) {\n"),
     ("a suspension survives a restart", "step.c",
@@ -93,7 +115,7 @@ MUTANTS = [
     ("the verdict CANCEL holds for ever", "step.c",
      "place->suspended = place->forced = place->dismissed = false;",
      "place->suspended = place->forced = false;"),
-    ("an actor that drains cannot be stopped harder", "step.c",
+    ("an actor that drains cannot be stopped harder", "plan.c",
      "bool stricter = place->stops == 0 || (janus_stop_how)(place->stops - 1) == "
      "JANUS_STOP_HOW_DRAIN;", "bool stricter = place->stops == 0;"),
     ("a wish to be described is forgotten", "step.c",
@@ -197,4 +219,5 @@ def main():
     build()
 
 
-main()
+if __name__ == "__main__":
+    main()

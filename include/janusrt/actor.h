@@ -148,6 +148,8 @@ typedef struct janus_actor_options {
                                       on_exhausted. 0: the supervisor's */
     size_t              stack_bytes;    /* if it waits. 0: the nursery's */
     janus_priority      priority;       /* 0: NORMAL; as janus_spawn_options.priority */
+    bool                outside; /* plain threads answer the calls that it keeps, or make it answer
+                                      them. So to wait for it is never a deadlock */
     const char *name; /* at most 63 bytes, copied; registered while it runs, see janus_actor_find.
                          The supervisor needs a name capability with name.register; outside of
                          pools :service and :cluster give one. NULL: none */
@@ -268,7 +270,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_cast_with(janus_actor actor, const 
  *                     returns CLOSED)
  *          RESTARTED  the actor failed before it answered, and is started again
  *          NO_REPLY   its handler returned without an answer
- *          DEADLOCK   the call would close a circle, or the actor calls itself
+ *          DEADLOCK   the call would close a circle, or the actor calls itself. Or every task
+ *                     waits, and no event can come: see `outside` of the actor's options
  *          CANCELLED  this task was cancelled. The actor may have done it
  *          STATE      in a callback, or the behaviour answers no calls
  *          and those of janus_cast

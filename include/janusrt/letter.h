@@ -74,7 +74,8 @@ typedef struct janus_letter {
     uint64_t          opaque[4];
 } janus_letter;
 
-/* The right to answer one call. It can be given to any task or thread. */
+/* The right to answer one call. It can be given to any task, and to plain threads if the options of
+ * the actor say `outside`. Otherwise its caller may get DEADLOCK when all tasks wait. */
 typedef struct janus_kept_reply {
     uint64_t opaque[2];
 } janus_kept_reply;

@@ -143,6 +143,13 @@ typedef struct janus_child_event {
 typedef janus_decision janus_on_end(void *argument, const janus_child_event *event,
                                     uint64_t *delay_ns);
 
+/*
+ * Says whether the supervisor has something to do, before it starts any child. It returns
+ * JANUS_ACTOR_GO_ON, JANUS_ACTOR_IGNORE, or a negative number: a failure. It runs in the task that
+ * opens the supervisor; below another supervisor, at each restart again.
+ */
+typedef int64_t janus_supervisor_init(void *argument);
+
 /* Options of a supervisor. Zero in any field selects the default named beside it. */
 typedef struct janus_supervisor_options {
     size_t            struct_bytes; /* sizeof this struct; JANUS_SUPERVISOR_OPTIONS sets it */
@@ -189,7 +196,9 @@ typedef struct janus_supervisor_options {
 
     const janus_child *children; /* of a supervisor below another: started with it, in this order */
     size_t             child_count;
-    janus_budget      *granted; /* out: the pool it got, as janus_nursery_options.granted. Of a
+    janus_supervisor_init *init; /* NULL: it always has something to do */
+    void                  *init_argument;
+    janus_budget          *granted; /* out: the pool it got, as janus_nursery_options.granted. Of a
                                    supervisor below another it must outlive the place. NULL: not
                                    wanted */
 } janus_supervisor_options;
@@ -217,6 +226,9 @@ typedef struct janus_child_info {
     janus_actor_state state;
     uint32_t          incarnation;
     uint64_t          restarts;
+    janus_restart     restart; /* as specified, never DEFAULT */
+    bool              significant;
+    uint64_t          start_within_ns, stop_within_ns; /* as specified, with the defaults */
 } janus_child_info;
 #define JANUS_CHILD_INFO() JANUS_SIZED_(janus_child_info)
 
@@ -227,6 +239,12 @@ typedef struct janus_supervisor_info {
     uint64_t actors, tasks, supervisors; /* specified, by sort */
     uint64_t stuck;
     uint64_t restarts; /* in its whole life */
+
+    /* Options, with the defaults. */
+    janus_supervision strategy;
+    janus_auto_stop   auto_stop;
+    uint32_t          max_restarts, history, max_exhaustions;
+    uint64_t          period_ns, delay_ns, max_delay_ns, healthy_ns, price;
 } janus_supervisor_info;
 #define JANUS_SUPERVISOR_INFO() JANUS_SIZED_(janus_supervisor_info)
 
@@ -257,6 +275,8 @@ JANUS_BEGIN_DECLS
  *          INVALID    a field is out of range; janus_explain names it
  *          UNAVAILABLE  the backend is not COOPERATIVE or EVENTED
  *          FULL       the task has as many scopes open as max_nesting allows
+ *          IGNORED    options.init returned IGNORE
+ *          CHILD_FAILED  options.init returned a failure
  *          and those of janus_nursery_open and janus_supervisor_add. On any error nothing is left.
  */
 JANUS_NODISCARD JANUS_API janus_status
@@ -387,8 +407,24 @@ JANUS_NODISCARD JANUS_API janus_status janus_supervisor_inspect(janus_supervisor
                                                                 janus_supervisor_info *out);
 
 /*
- * Waits until the supervisor has ended by itself: it gave up, or auto_stop ended it. The wait ends
- * at `deadline_ns` (0: no deadline).
+ * Begins to end the supervisor, as janus_supervisor_end does, and does not wait for the children.
+ * The owner can wait for them with a deadline (janus_supervisor_wait). It still has to call
+ * janus_supervisor_end. To begin again changes nothing.
+ *
+ * Context: the owner, or any task below it.
+ * Yields:  only if the turn is over.
+ * Owns:    nothing.
+ * Cost:    a lock, and some ns for each child.
+ * Errors:  STATE      the caller is neither the owner nor below it
+ *          CAP_WIDENS as janus_supervisor_add
+ *          INVALID    `supervisor` is NULL
+ */
+JANUS_NODISCARD JANUS_API janus_status janus_supervisor_stop(janus_supervisor *supervisor);
+
+/*
+ * Waits until all children have ended for good: the supervisor gave up, auto_stop ended it, or
+ * janus_supervisor_stop did. The wait ends at `deadline_ns` (0: no deadline). A deadline that
+ * passes stops nothing: what has begun to end goes on.
  *
  * Context: the owner.
  * Yields:  until then, or until the deadline.

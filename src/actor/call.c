@@ -58,6 +58,7 @@ static janus_status wait_as_task(struct jrt_question *question, uint64_t deadlin
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct reply_wait  wait = {.waiting = {.why = JRT_WAIT_REPLY,
+                                           .outside = question->outside,
                                            .deadline_ns = deadline_ns,
                                            .join = join,
                                            .leave = leave},
@@ -269,6 +270,7 @@ static void ask_one(janus_actor actor, const void *message, void *reply, size_t 
     jrt_spin_unlock(&group->lock);
     *status =
         send(actor, JANUS_ACTOR_MAY_CALL, out->question, out->key, message, deadline_ns, true);
+    if (*status == JANUS_OK) group->outside = group->outside || out->question->outside;
     if (*status == JANUS_OK) return;
     jrt_spin_lock(&group->lock);
     group->left--;
@@ -293,6 +295,7 @@ static janus_status wait_for_all(struct jrt_group *group, uint64_t deadline_ns)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct group_wait  wait = {.waiting = {.why = JRT_WAIT_REPLY,
+                                           .outside = group->outside,
                                            .deadline_ns = deadline_ns,
                                            .join = join_group,
                                            .leave = leave_group},

@@ -71,6 +71,14 @@ static janus_status end(janus_supervisor *supervisor, janus_supervisor_result *o
     return given;
 }
 
+/* Begins to stop all children. With the lock. */
+static void begin(janus_supervisor *supervisor)
+{
+    bool cancelled = jrt_nursery_cancelled_above(jrt_supervisor_nursery(supervisor));
+    jrt_supervisor_stop_all(supervisor,
+                            cancelled ? JANUS_STOP_HOW_AFTER_THIS : JANUS_STOP_HOW_DRAIN);
+}
+
 janus_status janus_supervisor_end(janus_supervisor *supervisor, janus_supervisor_result *out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -82,11 +90,22 @@ janus_status janus_supervisor_end(janus_supervisor *supervisor, janus_supervisor
     if (task == NULL || task->innermost != n || n->on_heap != JRT_SUPERVISED) return JANUS_STATE;
     jrt_debug_invariant("supervisor-around", task == supervisor->owner);
     jrt_lock(&supervisor->lock);
-    bool cancelled = jrt_nursery_cancelled_above(jrt_supervisor_nursery(supervisor));
-    jrt_supervisor_stop_all(supervisor,
-                            cancelled ? JANUS_STOP_HOW_AFTER_THIS : JANUS_STOP_HOW_DRAIN);
+    begin(supervisor);
     jrt_supervisor_unlock(supervisor);
     return end(supervisor, out);
+}
+
+janus_status janus_supervisor_stop(janus_supervisor *supervisor)
+{
+    jrt_stack_check(); /* [stack-reserve] */
+    if (supervisor == NULL) return JANUS_INVALID;
+    janus_status status = jrt_supervisor_may_manage(supervisor);
+    if (status != JANUS_OK) return status;
+    jrt_lock(&supervisor->lock);
+    begin(supervisor);
+    jrt_supervisor_go_on(supervisor);
+    jrt_supervisor_unlock(supervisor);
+    return JANUS_OK;
 }
 
 void jrt_supervisor_abandon(struct jrt_nursery *n)
@@ -113,12 +132,11 @@ int64_t jrt_supervisor_main(struct jrt_actor_place *place)
     janus_supervisor       *supervisor;
     janus_supervisor_result result = JANUS_SUPERVISOR_RESULT();
     struct jrt_actor_waiter waiter = {.what = JRT_AWAIT_TOLD};
-    janus_status            status =
-        jrt_supervisor_open_below(place->spec->child.supervisor, place, &supervisor);
-    if (status != JANUS_OK) {
-        (void)jrt_place_started(place,
-                                status == JANUS_IGNORED ? (int64_t)JANUS_ACTOR_IGNORE : status);
-        return status == JANUS_IGNORED ? 0 : status;
+    int64_t opened = jrt_supervisor_open_below(place->spec->child.supervisor, place, &supervisor);
+    janus_status status = JANUS_OK;
+    if (opened != JANUS_OK) { /* [place-moves]: it failed, or had nothing to do */
+        (void)jrt_place_started(place, opened);
+        return opened < 0 ? opened : 0;
     }
     janus_waitpoint_init(&waiter.point, JANUS_WAKER_TASKS);
     jrt_lock(&supervisor->lock);
@@ -128,7 +146,6 @@ int64_t jrt_supervisor_main(struct jrt_actor_place *place)
     bool over = supervisor->plan == JRT_PLAN_OVER; /* it gave up before the waiter was there */
     jrt_supervisor_unlock(supervisor);
     (void)jrt_place_started(place, 0);
-    status = JANUS_OK;
     jrt_place_lock(place);
     bool told = over || place->stops != 0; /* before anybody could find the waiter */
     jrt_place_unlock(place);

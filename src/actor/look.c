@@ -338,7 +338,11 @@ size_t janus_supervisor_children(janus_supervisor *supervisor, janus_child_info 
                                  .behaviour = jrt_place_sort(at),
                                  .state = (janus_actor_state)at->state,
                                  .incarnation = at->incarnation,
-                                 .restarts = at->incarnation > 0 ? at->incarnation - 1 : 0};
+                                 .restarts = at->incarnation > 0 ? at->incarnation - 1 : 0,
+                                 .restart = jrt_place_restart(at),
+                                 .significant = at->spec->child.significant,
+                                 .start_within_ns = jrt_place_start_within(at),
+                                 .stop_within_ns = jrt_place_stop_within(at)};
         if (at->spec->id != NULL) (void)jrt_name_copy(info.id, sizeof info.id, at->spec->id);
         out[count] = info;
     }
@@ -378,6 +382,17 @@ janus_status janus_supervisor_inspect(janus_supervisor *supervisor, janus_superv
         info.stuck += at->state == JANUS_ACTOR_STATE_STUCK;
     }
     info.restarts = supervisor->result.restarts;
+    const janus_supervisor_options *options = &supervisor->options;
+    info.strategy = options->strategy;
+    info.auto_stop = options->auto_stop;
+    info.max_restarts = options->max_restarts;
+    info.history = options->history;
+    info.max_exhaustions = options->max_exhaustions;
+    info.period_ns = options->period_ns;
+    info.delay_ns = options->delay_ns;
+    info.max_delay_ns = options->max_delay_ns;
+    info.healthy_ns = options->healthy_ns;
+    info.price = options->price;
     jrt_supervisor_unlock(supervisor);
     jrt_struct_give(out, &info);
     return JANUS_OK;

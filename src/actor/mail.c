@@ -242,12 +242,13 @@ static janus_status come_out(struct jrt_waiting *waiting, struct jrt_task *task,
 }
 
 /* Waits for room. OK: a place is reserved, if `reserved`. */
-static janus_status wait_for_room(struct jrt_actor_place *place, uint64_t serial,
+static janus_status wait_for_room(struct jrt_actor_place *place, uint64_t serial, bool outside,
                                   uint64_t deadline_ns, bool *out_reserved)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *task = worker->current;
     struct room_wait   wait = {.waiting = {.why = JRT_WAIT_MAILBOX,
+                                           .outside = outside,
                                            .deadline_ns = deadline_ns,
                                            .join = queue_up,
                                            .leave = come_out},
@@ -343,6 +344,7 @@ static janus_status send_when_full(struct jrt_actor_place       *place,
     struct jrt_letter_head dropped;
     uint64_t               serial = place->serial;
     bool                   reserved = false;
+    bool                   outside = place->spec->options.outside;
     janus_overflow         overflow = place->spec->options.overflow;
     if (overflow == JANUS_OVERFLOW_DROP_OLDEST && jrt_ring_drop_oldest(place, &dropped)) {
         janus_supervisor *supervisor = jrt_supervisor_visit(place);
@@ -363,7 +365,7 @@ static janus_status send_when_full(struct jrt_actor_place       *place,
         if (here && room_for(place, head) == JANUS_OK) return deliver(place, head, message);
         jrt_place_unlock(place);
     }
-    janus_status status = wait_for_room(place, serial, deadline_ns, &reserved);
+    janus_status status = wait_for_room(place, serial, outside, deadline_ns, &reserved);
     if (status != JANUS_OK) return status;
     jrt_place_lock(place);
     bool mine = reserved && place->serial == serial;
@@ -377,9 +379,11 @@ static janus_status send_when_full(struct jrt_actor_place       *place,
     return status;
 }
 
-/* How many bytes the actor answers with. The question is not sent yet. */
-static void set_answer(struct jrt_question *question, const janus_behaviour *behaviour)
+/* How the actor answers. The question is not sent yet. */
+static void set_answer(struct jrt_question *question, const struct jrt_actor_place *place)
 {
+    const janus_behaviour *behaviour = jrt_place_behaviour(place);
+    question->outside = place->spec->options.outside;
     if (question->answer_bytes == JRT_ANSWER_ANY)
         question->reply_bytes = question->answer_bytes = behaviour->reply_bytes;
 }
@@ -398,7 +402,7 @@ janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_l
     if (status == JANUS_OK && jrt_unlikely(head->is_call && behaviour->reply_bytes == 0))
         status = JANUS_STATE;
     if (jrt_likely(status == JANUS_OK)) {
-        if (head->is_call) set_answer(head->question, behaviour);
+        if (head->is_call) set_answer(head->question, place);
         status = room_for(place, head);
     }
     if (jrt_likely(status == JANUS_OK)) return deliver(place, head, message);
@@ -509,7 +513,7 @@ bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, c
         jrt_chan_let_go(held);
         return false;
     }
-    set_answer(head->question, jrt_place_behaviour(place));
+    set_answer(head->question, place);
     jrt_ring_write(place, head, message);
     if (jrt_likely(place->resting)) {
         (void)cast_to_resting(place, held);

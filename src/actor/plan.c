@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define START_NS (5 * JANUS_SECONDS)
 #define STOP_NS (5 * JANUS_SECONDS)
 #define GRACE_NS (1 * JANUS_SECONDS)
 
@@ -127,6 +128,19 @@ void jrt_supervisor_go_on(janus_supervisor *supervisor)
 
 /* Stopping, [step-stop]. */
 
+uint64_t jrt_place_start_within(const struct jrt_actor_place *place)
+{
+    uint64_t within = place->spec->child.start_within_ns;
+    return within != 0 ? within : START_NS;
+}
+
+uint64_t jrt_place_stop_within(const struct jrt_actor_place *place)
+{
+    uint64_t within = place->spec->child.stop_within_ns;
+    if (within != 0) return within;
+    return place->spec->child.supervisor != NULL ? JANUS_ANY_TIME : STOP_NS;
+}
+
 /* Cancels the task of a place. */
 static void cancel(struct jrt_actor_place *place)
 {
@@ -168,10 +182,9 @@ static bool order(struct jrt_actor_place *place, janus_stop_how how)
 
 void jrt_place_stop(struct jrt_actor_place *place, janus_stop_how how, uint64_t within_ns)
 {
-    uint64_t within = within_ns != 0 ? within_ns : place->spec->child.stop_within_ns;
+    uint64_t within = within_ns != 0 ? within_ns : jrt_place_stop_within(place);
     bool     again =
         place->state == JANUS_ACTOR_STATE_STOPPING || place->state == JANUS_ACTOR_STATE_STUCK;
-    if (within == 0) within = place->spec->child.supervisor != NULL ? JANUS_ANY_TIME : STOP_NS;
     if (how == JANUS_STOP_HOW_AT_ONCE) within = JANUS_NO_TIME;
     if (!again) jrt_place_move(place, JANUS_ACTOR_STATE_STOPPING);
     bool quick = order(place, how);

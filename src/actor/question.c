@@ -158,6 +158,7 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
     question->group = NULL;
     question->circle.self = NULL;
     question->status = JANUS_WOULD_WAIT;
+    question->outside = false;
     jrt_store_relaxed(&question->done, 0u); /* relaxed: nobody knows it yet. */
     jrt_store_release(&question->key, key); /* release: the rest, for jrt_question_is_late. */
     *out_key = key;

@@ -16,6 +16,7 @@ struct jrt_question {
     size_t               answer_bytes; /* that the actor answers with */
     _Atomic(uint64_t)    deadline_ns;  /* [question-key] */
     janus_status         status;       /* WOULD_WAIT: no answer yet */
+    bool                 outside;      /* as the options of the actor that it was sent to */
     struct jrt_notice   *notice;       /* of an ask; NULL: a call */
     uint32_t             asker, asker_incarnation;
     uint64_t             asker_serial;
@@ -29,7 +30,8 @@ struct jrt_question {
 struct jrt_group {
     _Atomic(uint32_t) lock;
     uint32_t          left;
-    struct jrt_task  *task; /* that waits; NULL: not yet */
+    bool              outside; /* of one of the questions */
+    struct jrt_task  *task;    /* that waits; NULL: not yet */
 };
 
 /* `answer_bytes` of a question that was not sent yet: the mailbox says how many. */

@@ -208,6 +208,20 @@ static janus_status undo(janus_supervisor *supervisor, janus_status status)
     return status == JANUS_CLOSED && ended != JANUS_OK ? ended : status; /* it gave up before */
 }
 
+/* Asks init whether there is something to do. 0: there is, IGNORE, or a failure. */
+static int64_t ask_init(const janus_supervisor_options *options)
+{
+    int64_t result = options->init != NULL ? options->init(options->init_argument) : 0;
+    return result <= 0 || result == JANUS_ACTOR_IGNORE ? result : JANUS_INVALID;
+}
+
+static janus_status init_failed(int64_t error)
+{
+    char clause[64];
+    (void)snprintf(clause, sizeof clause, "options.init returned %lld", (long long)error);
+    return jrt_trouble_said(JANUS_CHILD_FAILED, clause);
+}
+
 janus_status janus_supervisor_open(const janus_supervisor_options *given, janus_supervisor **out)
 {
     jrt_stack_check(); /* [stack-reserve] */
@@ -216,7 +230,10 @@ janus_status janus_supervisor_open(const janus_supervisor_options *given, janus_
     if (out == NULL) return JANUS_INVALID;
     if (jrt_task_current() == NULL) return JANUS_STATE;
     janus_status status = jrt_supervisor_decode(given, &options);
-    if (status == JANUS_OK) status = open_in(&options, NULL, &supervisor);
+    if (status != JANUS_OK) return status;
+    int64_t asked = ask_init(&options);
+    if (asked != 0) return asked == JANUS_ACTOR_IGNORE ? JANUS_IGNORED : init_failed(asked);
+    status = open_in(&options, NULL, &supervisor);
     if (status != JANUS_OK) return status;
     status = start_children(supervisor, options.children, options.child_count);
     if (status != JANUS_OK) return undo(supervisor, status);
@@ -224,12 +241,14 @@ janus_status janus_supervisor_open(const janus_supervisor_options *given, janus_
     return JANUS_OK;
 }
 
-janus_status jrt_supervisor_open_below(const janus_supervisor_options *given,
-                                       struct jrt_actor_place *host, janus_supervisor **out)
+int64_t jrt_supervisor_open_below(const janus_supervisor_options *given,
+                                  struct jrt_actor_place *host, janus_supervisor **out)
 {
     janus_supervisor_options options;
     janus_status             status = jrt_supervisor_decode(given, &options);
-    if (status == JANUS_OK) status = open_in(&options, host, out);
+    int64_t                  asked = status == JANUS_OK ? ask_init(&options) : status;
+    if (asked != 0) return asked;
+    status = open_in(&options, host, out);
     if (status != JANUS_OK) return status;
     status = start_children(*out, options.children, options.child_count);
     return status == JANUS_OK ? status : undo(*out, status);

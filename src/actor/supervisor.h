@@ -166,6 +166,10 @@ void          jrt_history_add(janus_supervisor *supervisor, const struct jrt_act
 /* Wakes those that wait for this at the place. */
 void jrt_place_notify(struct jrt_actor_place *place, enum jrt_awaited what, janus_status status);
 
+/* The times of its specification, with the defaults. */
+uint64_t jrt_place_start_within(const struct jrt_actor_place *place);
+uint64_t jrt_place_stop_within(const struct jrt_actor_place *place);
+
 static inline bool jrt_place_runs(const struct jrt_actor_place *place)
 {
     return place->state >= JANUS_ACTOR_STATE_STARTING && place->state <= JANUS_ACTOR_STATE_STUCK &&
@@ -208,9 +212,10 @@ janus_status jrt_start_wait(janus_supervisor *supervisor, struct jrt_actor_place
 /* Reads and checks options, and fills in the defaults. INVALID: janus_explain names the field. */
 janus_status jrt_supervisor_decode(const janus_supervisor_options *given,
                                    janus_supervisor_options       *options);
-/* Opens a supervisor that is a child, in the current task. In supervisor.c. */
-janus_status jrt_supervisor_open_below(const janus_supervisor_options *given,
-                                       struct jrt_actor_place *host, janus_supervisor **out);
+/* Opens a supervisor that is a child, in the current task. A status, or IGNORE or the failure of
+ * its init. In supervisor.c. */
+int64_t jrt_supervisor_open_below(const janus_supervisor_options *given,
+                                  struct jrt_actor_place *host, janus_supervisor **out);
 /* Frees a supervisor whose nursery has ended. In supervisor.c. */
 void jrt_supervisor_release(janus_supervisor *supervisor);
 

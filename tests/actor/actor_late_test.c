@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Things that happen late, or once more: a sender that was let in and cannot deliver, a stop after
- * a stop, an answer before its deadline, a wish that was given up. */
+/* Things that happen late, or once more. A sender that was let in cannot deliver. A stop follows a
+ * stop. An ask is answered long before its deadline. A wish to be described was given up. */
 #include "play.h"
 
 #include <janusrt/memory.h>
@@ -133,9 +133,10 @@ static int64_t scene_parcels(void *argument)
     struct parcel     parcels[2];
     janus_status      ended;
     janus_supervisor *stage = open_stage();
-    janus_actor       actor = ADD(stage, .argument = &role,
-                                  .options = JANUS_ACTOR_OPTIONS(.max_messages = 2, .max_bytes = 1000));
+    janus_child      *child = CHILD(&role);
     (void)argument;
+    child->options = JANUS_ACTOR_OPTIONS(.max_messages = 2, .max_bytes = 1000);
+    janus_actor actor = add_child(stage, child);
     door_init(&first);
     door_init(&second);
     tell(actor, act_door, &first, 0);

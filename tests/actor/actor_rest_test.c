@@ -209,6 +209,61 @@ TEST("a plain thread casts without waiting, calls, awaits and stops")
     }
 }
 
+/* A right to answer that a plain thread has. */
+
+struct abroad {
+    janus_kept_reply kept[2];
+    atomic_int       count;
+};
+
+static int64_t act_keep(struct self *self, janus_letter *letter, const struct line *line)
+{
+    struct abroad *abroad = line->argument;
+    (void)self;
+    MUST_EQ(janus_reply_keep(letter, &abroad->kept[atomic_load(&abroad->count)]), JANUS_OK);
+    atomic_fetch_add(&abroad->count, 1);
+    return JANUS_ACTOR_GO_ON;
+}
+
+static int64_t call_abroad(void *argument)
+{
+    struct role       role = {0};
+    struct line       line = {act_keep, argument, 0};
+    int64_t           reply = 0;
+    janus_status      status;
+    janus_supervisor *stage = open_stage();
+    janus_actor       actor =
+        ADD(stage, .argument = &role, .options = JANUS_ACTOR_OPTIONS(.outside = true));
+    MUST_EQ(janus_call(actor, &line, &reply, 0), JANUS_OK);
+    MUST_EQ(reply, 7);
+    MUST_EQ(janus_call_all(&actor, 1, &line, &reply, sizeof reply, &status, 0), JANUS_OK);
+    MUST_EQ(status, JANUS_OK);
+    MUST_EQ(reply, 8);
+    close_stage(stage);
+    return 0;
+}
+
+static void *answer_from_abroad(void *argument)
+{
+    struct abroad *abroad = argument;
+    for (int i = 0; i < 2; i++) {
+        while (atomic_load(&abroad->count) <= i) (void)janus_now_ns();
+        for (int k = 0; k < 1000000; k++) (void)janus_now_ns(); /* meanwhile every task waits */
+        CHECK_EQ(janus_reply_to(abroad->kept[i], &(int64_t){7 + i}), JANUS_OK);
+    }
+    return NULL;
+}
+
+TEST("a plain thread answers calls that were kept, and to wait for it is no deadlock")
+{
+    static struct abroad abroad;
+    pthread_t            thread;
+    memset(&abroad, 0, sizeof abroad);
+    CHECK_EQ(pthread_create(&thread, NULL, answer_from_abroad, &abroad), 0);
+    CHECK_EQ(janus_run(NULL, call_abroad, &abroad, NULL), JANUS_OK);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
 /* Callbacks. */
 
 struct listener {

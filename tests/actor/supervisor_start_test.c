@@ -38,7 +38,62 @@ TEST("a supervisor starts its children in order, ends them in reverse, and leave
     PLAY(opens_and_ends, .panics = true);
 }
 
-/* S2 in the form that the calls allow: a supervisor has no init of its own. */
+/* S2. */
+
+struct wish {
+    int64_t result;
+    int     asked;
+};
+
+static int64_t as_wished(void *argument)
+{
+    struct wish *wish = argument;
+    wish->asked++;
+    return wish->result;
+}
+
+static int64_t opens_on_wish(void *argument)
+{
+    struct play       play;
+    struct role       a = {.play = &play, .name = 'a'};
+    struct wish       wish = {.result = JANUS_ACTOR_IGNORE};
+    const janus_child child = *CHILD(&a, .id = "a");
+    janus_supervisor *outer = play_open(&play, NULL), *inner = NULL;
+    janus_actor       place = {{0}};
+    char              why[512];
+    (void)argument;
+    const janus_supervisor_options *options =
+        JANUS_SUPERVISOR_OPTIONS(.init = as_wished, .init_argument = &wish, .children = &child,
+                                 .child_count = 1);
+    MUST_EQ(janus_supervisor_open(options, &inner), JANUS_IGNORED);
+    MUST(inner == NULL);
+    MUST_EQ(janus_supervisor_add(outer, JANUS_CHILD(.supervisor = options), NULL), JANUS_IGNORED);
+    MUST_EQ(look_in(outer).specified, 0);
+    MUST_EQ(janus_supervisor_add(outer, JANUS_CHILD(.id = "in", .supervisor = options), &place),
+            JANUS_IGNORED);
+    MUST_EQ(look(place).state, JANUS_ACTOR_STATE_EMPTY);
+    wish.result = -77;
+    MUST_EQ(janus_supervisor_open(options, &inner), JANUS_CHILD_FAILED);
+    (void)janus_explain(why, sizeof why);
+    MUST(strstr(why, "options.init returned -77") != NULL);
+    MUST_EQ(janus_supervisor_start_child(outer, place), JANUS_CHILD_FAILED);
+    (void)janus_explain(why, sizeof why);
+    MUST(strstr(why, "failed, -77") != NULL);
+    MUST_EQ(look(place).last.error, -77);
+    MUST_EQ(a.starts, 0);
+    wish.result = JANUS_ACTOR_GO_ON;
+    MUST_EQ(janus_supervisor_start_child(outer, place), JANUS_OK);
+    MUST_EQ(a.starts, 1);
+    MUST_EQ(wish.asked, 6);
+    (void)play_end(&play, outer, JANUS_OK);
+    MUST_LOG(&play, "+a-a");
+    return 0;
+}
+
+TEST("a supervisor whose init returns IGNORE starts nothing, and a failed init says why")
+{
+    PLAY(opens_on_wish, .panics = true);
+}
 
 static int64_t opens_with_idle_children(void *argument)
 {
@@ -228,7 +283,7 @@ TEST("if start_child fails, its caller gets the error and the place stays EMPTY"
     PLAY(restart_by_hand_fails, .panics = true);
 }
 
-/* S9: what the calls can read back. */
+/* S9. */
 
 static int64_t defaults(void *argument)
 {
@@ -251,7 +306,21 @@ static int64_t defaults(void *argument)
         MUST_EQ(info[i].state, JANUS_ACTOR_STATE_RUNNING);
         MUST_EQ(info[i].incarnation, 1);
         MUST_EQ(info[i].restarts, 0);
+        MUST_EQ(info[i].restart, JANUS_RESTART_PERMANENT);
+        MUST(!info[i].significant);
+        MUST_EQ(info[i].start_within_ns, 5 * JANUS_SECONDS);
+        MUST_EQ(info[i].stop_within_ns, 5 * JANUS_SECONDS);
     }
+    janus_supervisor_info all = look_in(supervisor);
+    MUST_EQ(all.strategy, JANUS_SUPERVISION_ONE_FOR_ONE);
+    MUST_EQ(all.auto_stop, JANUS_AUTO_STOP_NEVER);
+    MUST_EQ(all.max_restarts, 1);
+    MUST_EQ(all.period_ns, 5 * JANUS_SECONDS);
+    MUST_EQ(all.healthy_ns, all.period_ns);
+    MUST(all.delay_ns == 0 && all.max_delay_ns == 0);
+    MUST_EQ(all.price, 100);
+    MUST_EQ(all.history, 16);
+    MUST_EQ(all.max_exhaustions, 100);
     crash(actor); /* PERMANENT, at once, and one restart is allowed */
     MUST_EQ(settle(actor), 0);
     MUST_EQ(look_in(supervisor).restarts, 1);

@@ -285,6 +285,61 @@ TEST("if the caller of stop_child is cancelled, the stop goes on and completes")
     PLAY(stop_outlives_its_caller, .panics = true);
 }
 
+/* S16: the time of the caller, and that of the children. */
+
+static int64_t waits_in_vain(void *argument)
+{
+    struct play       play;
+    struct role       a = {.play = &play, .name = 'a'}, b = {.play = &play, .name = 'b'};
+    janus_supervisor *supervisor = play_open(&play, NULL);
+    janus_actor       first = add_child(supervisor, CHILD(&a));
+    janus_actor       last = add_child(supervisor, CHILD(&b, .stop_within_ns = 4 * JANUS_SECONDS));
+    (void)argument;
+    lull(&play, &b, last, act_obey);
+    MUST_EQ(janus_supervisor_stop(supervisor), JANUS_OK);
+    MUST_EQ(janus_supervisor_stop(supervisor), JANUS_OK);
+    MUST_EQ(janus_supervisor_wait(supervisor, janus_now_ns() + JANUS_SECONDS), JANUS_DEADLINE);
+    MUST_EQ(janus_supervisor_add(supervisor, CHILD(&a), NULL), JANUS_CLOSED);
+    MUST_EQ(look(first).state, JANUS_ACTOR_STATE_RUNNING); /* the later one comes first */
+    MUST_EQ(janus_supervisor_wait(supervisor, 0), JANUS_OK);
+    MUST_EQ(look_in(supervisor).running, 0);
+    (void)play_end(&play, supervisor, JANUS_OK);
+    MUST_LOG(&play, "+a+bzbcb-a");
+    return 0;
+}
+
+TEST("a deadline of the wait for the end passes, and the stop goes on and completes")
+{
+    PLAY(waits_in_vain, .timed = true);
+}
+
+static int64_t act_stop_all(struct self *self, janus_letter *letter, const struct line *line)
+{
+    (void)self, (void)letter;
+    MUST_EQ(janus_supervisor_stop(line->argument), JANUS_OK);
+    return JANUS_ACTOR_GO_ON;
+}
+
+static int64_t stopped_from_inside(void *argument)
+{
+    struct play             play;
+    struct role             a = {.play = &play, .name = 'a'}, b = {.play = &play, .name = 'b'};
+    janus_supervisor       *supervisor = play_open(&play, NULL);
+    janus_actor             first = add_child(supervisor, CHILD(&a));
+    janus_supervisor_result result;
+    (void)argument;
+    (void)add_child(supervisor, CHILD(&b));
+    tell(first, act_stop_all, supervisor, 0);
+    MUST_EQ(janus_supervisor_wait(supervisor, 0), JANUS_OK);
+    result = play_end(&play, supervisor, JANUS_OK);
+    MUST(!result.by_itself);
+    MUST_EQ(result.dead, 0);
+    MUST_LOG(&play, "+a+b-b-a");
+    return 0;
+}
+
+TEST("a child can begin the end of its supervisor") { PLAY(stopped_from_inside); }
+
 /* S36. */
 
 static uint64_t time_to_stop(bool together)

@@ -83,6 +83,11 @@ CALL(children, janus_child_info infos[4]; (void)janus_supervisor_children(t->sup
 CALL(history, janus_restart_info infos[4]; (void)janus_supervisor_history(t->supervisor, infos, 4))
 CALL(inspect_supervisor, janus_supervisor_info info = JANUS_SUPERVISOR_INFO();
      (void)!janus_supervisor_inspect(t->supervisor, &info))
+CALL(
+    supervisor_stop, janus_supervisor *made; if (janus_supervisor_open(NULL, &made) == JANUS_OK) {
+        (void)!janus_supervisor_stop(made);
+        JANUS_IGNORE(janus_supervisor_end(made, NULL));
+    })
 CALL(wait_late, (void)!janus_supervisor_wait(t->supervisor, 1))
 
 static const struct repeat_call calls[] = {
@@ -114,6 +119,7 @@ static const struct repeat_call calls[] = {
     ROW(children),
     ROW(history),
     ROW(inspect_supervisor),
+    ROW(supervisor_stop),
     ROW(wait_late),
 };
 
