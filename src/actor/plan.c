@@ -152,7 +152,7 @@ static void cancel(struct jrt_actor_place *place)
     if (id != 0) (void)jrt_nursery_cancel_one(n, id);
 }
 
-/* How long the child has. A child that was told before gets no more time than it has left. A limit
+/* How long the child has. A second order gives no more time than is left. A limit
  * is given up where memory is short. */
 static void limit_stop(struct jrt_actor_place *place, uint64_t within_ns, bool again)
 {
@@ -188,7 +188,7 @@ void jrt_place_stop(struct jrt_actor_place *place, janus_stop_how how, uint64_t 
     if (how == JANUS_STOP_HOW_AT_ONCE) within = JANUS_NO_TIME;
     if (!again) jrt_place_move(place, JANUS_ACTOR_STATE_STOPPING);
     bool quick = order(place, how);
-    if (again && place->cancelled) return; /* it can be told nothing harder */
+    if (again && place->cancelled) return; /* no order is harder */
     place->cancelled = within == JANUS_NO_TIME;
     if (within == JANUS_NO_TIME) {
         cancel(place);

@@ -16,9 +16,9 @@
  *   pays nothing for that. Beyond, each question counts for the pool of its task, which has at most
  *   a quarter, [common-share]. So one pool never has more than three quarters, and others can call.
  *
- * A caller waits in its own frame. The answer is copied there under the lock, and the caller leaves
- * only after it has taken the lock. The answer to an ask is a notice that was made, and paid for,
- * with the ask. So an answer needs no memory.
+ * A caller waits in its own frame. The answer is copied there under the lock, before the caller is
+ * woken. A caller whose wait ended otherwise leaves only after it has taken the lock. The answer to
+ * an ask is a notice that was made, and paid for, with the ask. So an answer needs no memory.
  */
 #include "actor/question.h"
 
@@ -230,13 +230,28 @@ static void count_down(struct jrt_group *group)
     jrt_spin_unlock(&group->lock);
 }
 
+/* The caller goes on without the question's lock. Its scheduler may be another, and may end. */
+static void wake_task(struct jrt_task *task)
+{
+    janus_scheduler         *scheduler = task->nursery->scheduler;
+    const struct jrt_worker *worker = jrt_worker_self();
+    bool guest = worker == NULL || worker->scheduler != scheduler; /* [point-guest] */
+    if (jrt_unlikely(guest)) {
+        jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake. */
+    }
+    (void)jrt_task_wake(task, JANUS_OK);
+    if (jrt_unlikely(guest)) {
+        jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
+    }
+}
+
 /* Wakes the caller. Under the question's lock. */
 static void wake_locked(struct jrt_question *question)
 {
     if (question->group != NULL) {
         count_down(question->group);
     } else if (question->task != NULL) {
-        (void)jrt_task_wake(question->task, JANUS_OK);
+        wake_task(question->task);
     } else {
         jrt_store_release(&question->done, 1u); /* release: the answer. */
         jrt_futex_wake(&question->done, 1);

@@ -264,6 +264,73 @@ TEST("a plain thread answers calls that were kept, and to wait for it is no dead
     CHECK_EQ(pthread_join(thread, NULL), 0);
 }
 
+/* Two schedulers: the actor is in one, and its callers in others, which end at once. */
+
+enum { RUNS = 100 };
+
+struct abroad_run {
+    janus_actor actor;
+    atomic_bool ready, answered;
+    janus_event over;
+};
+
+static int64_t serve_abroad(void *argument)
+{
+    struct abroad_run *run = argument;
+    struct role        role = {0};
+    janus_supervisor  *stage = open_stage();
+    run->actor = ADD(stage, .argument = &role);
+    atomic_store(&run->ready, true);
+    MUST_EQ(janus_event_wait(&run->over), JANUS_OK);
+    close_stage(stage);
+    return 0;
+}
+
+static void *run_server(void *argument)
+{
+    CHECK_EQ(janus_run(NULL, serve_abroad, argument, NULL), JANUS_OK);
+    return NULL;
+}
+
+/* Keeps a worker awake, so that it finds the caller as soon as it can run. */
+static int64_t stay_awake(void *argument)
+{
+    const struct abroad_run *run = argument;
+    while (!atomic_load(&run->answered)) JANUS_IGNORE(janus_sleep(1));
+    return 0;
+}
+
+static int64_t call_and_end(void *argument)
+{
+    struct abroad_run *run = argument;
+    janus_status       ended;
+    JANUS_NURSERY(n, ended)
+    {
+        MUST_EQ(janus_spawn(n, stay_awake, run), JANUS_OK);
+        MUST_EQ(janus_call(run->actor, &(struct line){act_add, NULL, 1}, NULL, 0), JANUS_OK);
+        atomic_store(&run->answered, true);
+    }
+    MUST_EQ(ended, JANUS_OK);
+    return 0;
+}
+
+TEST("an actor answers tasks of other schedulers, which end at once")
+{
+    static struct abroad_run run;
+    pthread_t                thread;
+    memset(&run, 0, sizeof run);
+    janus_event_init(&run.over, JANUS_WAKER_ANYBODY, "over");
+    CHECK_EQ(pthread_create(&thread, NULL, run_server, &run), 0);
+    while (!atomic_load(&run.ready)) (void)janus_now_ns();
+    for (int i = 0; i < RUNS; i++) {
+        atomic_store(&run.answered, false);
+        CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 2), call_and_end, &run, NULL),
+                 JANUS_OK);
+    }
+    janus_event_set(&run.over);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+}
+
 /* Callbacks. */
 
 struct listener {
