@@ -152,8 +152,8 @@ static void cancel(struct jrt_actor_place *place)
     if (id != 0) (void)jrt_nursery_cancel_one(n, id);
 }
 
-/* How long the child has. A second order gives no more time than is left. A limit
- * is given up where memory is short. */
+/* How long the child has. A second order gives no more time than is left. A limit is given up where
+ * memory is short. */
 static void limit_stop(struct jrt_actor_place *place, uint64_t within_ns, bool again)
 {
     if (again && within_ns == JANUS_ANY_TIME) return;
