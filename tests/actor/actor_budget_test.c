@@ -157,6 +157,86 @@ TEST("the caller of an exhausted actor whose supervisor cancels it gets GONE")
     PLAY(scene_cancelled);
 }
 
+/* A11.1: the owner polls and decides. In :cluster it has the capability for that. */
+
+struct polled {
+    janus_actor  actor;
+    janus_status wanted;
+};
+
+static int64_t act_check(struct self *self, janus_letter *letter, const struct line *line)
+{
+    for (int i = 0; i < 1500; i++) {
+        if (janus_check() != JANUS_OK) return JANUS_CANCELLED;
+    }
+    return act_note(self, letter, line);
+}
+
+static int64_t spend_one(void *argument)
+{
+    const struct polled *polled = argument;
+    MUST_EQ(request(polled->actor, act_check, NULL, 0, NULL), polled->wanted);
+    return 0;
+}
+
+static janus_task_id poll(void)
+{
+    janus_task_id child;
+    while ((child = janus_supervisor_poll_exhausted()) == 0) MUST_EQ(janus_yield(), JANUS_OK);
+    return child;
+}
+
+enum { POLL_RECHARGE, POLL_IGNORE, POLL_CANCEL, POLL_RESTART, POLLS };
+
+static void decide_polled(janus_supervisor *stage, janus_actor actor, janus_task_id child, int how)
+{
+    const janus_cap own = {0};
+    MUST_EQ(look(actor).task, child);
+    MUST_EQ(janus_supervisor_poll_exhausted(), 0); /* it is reported once */
+    if (how == POLL_IGNORE) play_out();
+    MUST_EQ(look(actor).state, JANUS_ACTOR_STATE_RUNNING);
+    if (how == POLL_RECHARGE || how == POLL_IGNORE) {
+        MUST_EQ(janus_budget_recharge_child(child, janus_budget_of(2000, 0, 0, 0, 0), &own), 0);
+    } else {
+        MUST_EQ(janus_supervisor_stop_child(stage, actor), JANUS_OK);
+        if (how == POLL_RESTART) MUST_EQ(janus_supervisor_start_child(stage, actor), JANUS_OK);
+    }
+}
+
+static int64_t scene_polls(void *argument)
+{
+    (void)argument;
+    for (int how = 0; how < POLLS; how++) {
+        struct role       role = {0};
+        janus_status      ended;
+        janus_supervisor *stage = NULL;
+        MUST_EQ(janus_supervisor_open(JANUS_SUPERVISOR_OPTIONS(.polls = true), &stage), JANUS_OK);
+        struct polled polled = {ADD(stage, .id = "a", .argument = &role,
+                                    .stop_within_ns = JANUS_NO_TIME,
+                                    .options = JANUS_ACTOR_OPTIONS(.budget = &little)),
+                                how < POLL_CANCEL ? JANUS_OK : JANUS_GONE};
+        JANUS_NURSERY(n, ended)
+        {
+            MUST_EQ(janus_spawn(n, spend_one, &polled), JANUS_OK);
+            decide_polled(stage, polled.actor, poll(), how);
+        }
+        MUST_EQ(ended, JANUS_OK);
+        MUST_EQ(look(polled.actor).incarnation, how == POLL_RESTART ? 2 : 1);
+        MUST_EQ(look(polled.actor).state,
+                how == POLL_CANCEL ? JANUS_ACTOR_STATE_EMPTY : JANUS_ACTOR_STATE_RUNNING);
+        MUST_EQ(role.logged, how < POLL_CANCEL ? 1 : 0);
+        close_stage(stage);
+    }
+    return 0;
+}
+
+TEST("an owner that polls recharges an exhausted actor, lets it wait, cancels it, or renews it")
+{
+    static const janus_scheduler_options cluster = {
+        .struct_bytes = sizeof cluster, .profile = JANUS_PROFILE_CLUSTER, .turn_ns = RIG_TURN_NS};
+    PLAY(scene_polls, .panics = true, .scheduler = &cluster);
+}
+
 static int64_t scene_allowance(void *argument)
 {
     struct role         role = {0};

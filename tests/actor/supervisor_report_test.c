@@ -198,3 +198,92 @@ TEST("children that end normally, or are stopped, make no line")
     RIG_REAL("the engine writes no reports");
     CHECK_STR(report_of(0), "");
 }
+
+/* A11.15: of dead letters only the first of an actor makes a line. */
+
+static int64_t drop_many(void *argument)
+{
+    struct solo solo = {0};
+    (void)argument;
+    OPEN_SOLO(&solo, .id = "till",
+              .options =
+                  JANUS_ACTOR_OPTIONS(.max_messages = 2, .overflow = JANUS_OVERFLOW_DROP_OLDEST));
+    keep_busy(&solo, 1);
+    for (int i = 0; i < 100; i++) tell(solo.actor, act_add, NULL, 1);
+    MUST_EQ(look(solo.actor).dead, 98);
+    let_go(&solo);
+    int64_t sum = settle(solo.actor);
+    MUST(sum == 2 || sum == 1); /* the call may have dropped one, too */
+    close_stage(solo.stage);
+    return 0;
+}
+
+static void run_drop(void *argument)
+{
+    CHECK_EQ(janus_run(NULL, drop_many, argument, NULL), JANUS_OK);
+}
+
+TEST("the first dead letter of an actor makes a line, and the others are counted")
+{
+    RIG_REAL("the engine writes no reports");
+    int         status;
+    const char *text = harness_child(run_drop, NULL, &status);
+    printf("# %s", text);
+    CHECK_EQ(status, 0);
+    CHECK_EQ(count_lines(text), 1);
+    CHECK(strstr(text, "player \"till\"") != NULL);
+    CHECK(strstr(text, "its first dead letter") != NULL);
+}
+
+/* A11.13: native code that nobody can end. */
+
+struct native {
+    atomic_bool inside, leave;
+};
+
+static int64_t loop_for_ever(struct self *self, janus_letter *letter, const struct line *line)
+{
+    struct native *native = line->argument;
+    (void)self, (void)letter;
+    atomic_store(&native->inside, true);
+    while (!atomic_load(&native->leave)) continue; /* no check, no call */
+    return JANUS_ACTOR_GO_ON;
+}
+
+static int64_t stop_native(void *argument)
+{
+    struct role       roles[2] = {0};
+    struct native     native = {.leave = false};
+    janus_supervisor *stage = open_stage();
+    janus_actor       deaf = ADD(stage, .id = "deaf", .argument = &roles[0]);
+    janus_actor       other = ADD(stage, .id = "other", .argument = &roles[1]);
+    (void)argument;
+    tell(deaf, loop_for_ever, &native, 0);
+    while (!atomic_load(&native.inside)) MUST_EQ(janus_yield(), JANUS_OK);
+    MUST_EQ(janus_actor_stop(deaf, JANUS_STOP_HOW_AT_ONCE, 0), JANUS_OK);
+    MUST_EQ(janus_supervisor_stop_child(stage, deaf), JANUS_STUCK);
+    MUST_EQ(say(deaf, act_add, NULL, 1), JANUS_CLOSED);
+    count_up(other);
+    MUST_EQ(settle(other), 1);
+    MUST_EQ(look_in(stage).stuck, 1);
+    atomic_store(&native.leave, true);
+    close_stage(stage);
+    return 0;
+}
+
+static void run_native(void *argument)
+{
+    CHECK_EQ(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 3), stop_native, argument, NULL),
+             JANUS_OK);
+}
+
+TEST("native code without checks is told as stuck a second after AT_ONCE; others are unharmed")
+{
+    RIG_REAL("native code");
+    int         status;
+    const char *text = harness_child(run_native, NULL, &status);
+    printf("# %s", text);
+    CHECK_EQ(status, 0);
+    CHECK(strstr(text, "player \"deaf\"") != NULL);
+    CHECK(strstr(text, "is stuck") != NULL);
+}
