@@ -277,7 +277,7 @@ static void run_native(void *argument)
              JANUS_OK);
 }
 
-TEST("a line names native code without checks as stuck, a second after AT_ONCE; others are unharmed")
+TEST("a line names native code without checks as stuck, a second after AT_ONCE")
 {
     RIG_REAL("native code");
     int         status;
