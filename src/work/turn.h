@@ -21,7 +21,7 @@ enum {
     JRT_TOLL_ENDING = 8,    /* a child that ended in place and left something behind */
     JRT_TOLL_PAGE = 16,     /* new memory, 4096 bytes */
     JRT_TOLL_TOLD = 4,      /* a call that returns CANCELLED once more */
-    JRT_TOLL_SWEEP = 32,    /* the timers of an actor are looked through for answered asks */
+    JRT_TOLL_SWEEP = 128,   /* the timers of an actor are looked through for answered asks */
     JRT_TOLL_CIRCLE = 48,   /* a circle of actors, with all names */
     JRT_TOLL_SENTENCE = 64, /* a failure, or an explanation, in words */
     JRT_TOLL_FENCE = 64,    /* a fence that interrupts all workers */
