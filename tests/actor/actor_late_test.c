@@ -284,6 +284,7 @@ static int64_t scene_stop_longer(void *argument)
     lull(&play, &role, actor, act_obey);
     MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 0), JANUS_OK);
     MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_DRAIN, JANUS_ANY_TIME), JANUS_OK);
+    MUST_EQ(janus_actor_stop(actor, JANUS_STOP_HOW_AFTER_THIS, 2 * AN_HOUR), JANUS_OK);
     await_kind(actor, JANUS_END_KIND_CANCELLED);
     MUST_EQ(role.last.kind, JANUS_END_KIND_CANCELLED);
     play_end(&play, stage, JANUS_OK);
