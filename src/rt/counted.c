@@ -26,9 +26,15 @@
  *   task that ends without paying has used it from nothing, once in its life.
  *
  * [strip-exact]  A strip pays for many rounds at once. If the task has less, it pays for the rounds
- *   that its own ops cover, and runs those. With less than one round it is exhausted, as at a
- *   check. What it has then joins the ops that it gets. So it always runs as many rounds as its
- *   whole budget covers.
+ *   that its own ops cover, and runs those. With less than one round it pays as a check does. So it
+ *   always runs as many rounds as its whole budget covers.
+ *
+ * [check-exact]  Compilers add up the ops of a stretch of code and pay for them at once. The word may
+ *   hold less than the sum. Then the slow path takes what is there, ends the slice, and takes the
+ *   rest from the next one. So slices end after the same ops as if the code paid for each alone.
+ *   A task is exhausted with nothing left, and under a seed the order of tasks does not depend on
+ *   what the compiler added up. In deterministic runs strips end with the word, too. A cost above
+ *   JANUS_SLICE is paid in one piece or in portions, because it would end too many slices.
  */
 #include "rt/counted.h"
 
@@ -135,13 +141,28 @@ janus_status janus_check_slow(uint64_t cost)
     return status;
 }
 
+/* Pays op by op, as far as that can be noticed, [check-exact]. */
+static void pay_exactly(struct jrt_task *task, uint64_t cost)
+{
+    while (cost > 0) {
+        uint64_t fuel = (uint64_t)jrt_fuel_get();
+        uint64_t taken = cost < fuel ? cost : fuel;
+        jrt_fuel_set((int64_t)(fuel - taken));
+        cost -= taken;
+        if (cost == 0) return;
+        jrt_debug_invariant("check-exact", jrt_fuel_get() == 0);
+        pay_or_end(task, 1);
+        cost--;
+    }
+}
+
 /* Nothing was taken from the word. */
 static void check_or_end(uint64_t cost)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(is_outside(worker, cost))) return;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
-    pay_or_end(worker->current, cost);
+    cost <= JANUS_SLICE ? pay_exactly(worker->current, cost) : pay_or_end(worker->current, cost);
 }
 
 void jrt_check_taken(uint64_t cost)
@@ -183,6 +204,19 @@ static uint64_t pay_more(struct jrt_task *task, uint64_t rounds, uint64_t cost)
     return more;
 }
 
+/* Pays for the rounds that the word holds, or for one, [check-exact]. */
+static uint64_t strip_of_word(uint64_t rounds, uint64_t cost)
+{
+    uint64_t fuel = (uint64_t)jrt_fuel_get(), paid = fuel / cost;
+    if (paid == 0) {
+        check_or_end(cost);
+        return 1;
+    }
+    if (paid > rounds) paid = rounds;
+    jrt_fuel_set((int64_t)(fuel - paid * cost));
+    return paid;
+}
+
 uint64_t janus_strip_slow(uint64_t rounds, uint64_t cost)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -192,10 +226,11 @@ uint64_t janus_strip_slow(uint64_t rounds, uint64_t cost)
     if (jrt_unlikely(is_outside(worker, whole)) || whole == 0) return rounds;
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
-    uint64_t         paid = covered(task, rounds, cost); /* [strip-exact] */
-    bool             none = paid == 0;
+    if (jrt_unlikely(task->nursery->scheduler->world != NULL)) return strip_of_word(rounds, cost);
+    uint64_t paid = covered(task, rounds, cost); /* [strip-exact] */
+    bool     none = paid == 0;
     if (none) paid = 1;
-    pay_or_end(task, paid * cost);
+    none &&cost <= JANUS_SLICE ? pay_exactly(task, cost) : pay_or_end(task, paid * cost);
     if (none && rounds > 1) paid += pay_more(task, rounds - 1, cost);
     jrt_debug_invariant("strip-exact", paid >= 1 && paid <= rounds);
     return paid;
