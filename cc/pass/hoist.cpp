@@ -49,15 +49,6 @@ static bool hasFence(const BasicBlock *block)
     return false;
 }
 
-static bool anyReturnsTwice(Function &function)
-{
-    for (BasicBlock &block : function)
-        for (Instruction &instruction : block)
-            if (auto *call = dyn_cast<CallBase>(&instruction))
-                if (returnsTwice(*call)) return true;
-    return false;
-}
-
 // Moves constant marks of a block to its begin, or behind the last fence before them.
 static void gatherInBlock(BasicBlock &block)
 {

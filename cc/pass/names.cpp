@@ -105,6 +105,15 @@ bool returnsTwice(const CallBase &call)
     return call.hasFnAttr(Attribute::ReturnsTwice);
 }
 
+bool anyReturnsTwice(Function &function)
+{
+    for (BasicBlock &block : function)
+        for (Instruction &instruction : block)
+            if (auto *call = dyn_cast<CallBase>(&instruction))
+                if (returnsTwice(*call)) return true;
+    return false;
+}
+
 bool isTwiceName(StringRef name)
 {
     return name == "setjmp" || name == "_setjmp" || name == "__setjmp" || name == "sigsetjmp" ||

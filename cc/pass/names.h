@@ -49,6 +49,7 @@ bool isJump(const llvm::CallBase &call);
 // setjmp and the like, whatever their declaration says.
 bool isTwiceName(llvm::StringRef name);
 bool returnsTwice(const llvm::CallBase &call);
+bool anyReturnsTwice(llvm::Function &function);
 
 // True if the call costs an op.
 bool isCounted(const llvm::CallBase &call);

@@ -195,6 +195,13 @@ void Payer::payStrip(CallInst *request, AllocaInst *fuel)
     request->eraseFromParent();
 }
 
+void Payer::giveBack(CallInst *credit, uint64_t ops)
+{
+    IRBuilder<> builder(credit);
+    store(builder, builder.CreateAdd(load(builder), builder.getInt64(ops)));
+    credit->eraseFromParent();
+}
+
 void Payer::takeWord(Instruction *at, AllocaInst *fuel)
 {
     IRBuilder<> builder(at);

@@ -31,6 +31,9 @@ class Payer
     // of rounds that were paid.
     void payStrip(llvm::CallInst *request, llvm::AllocaInst *fuel);
 
+    // Adds ops to the word, in place of a call that sinkMarks made.
+    void giveBack(llvm::CallInst *credit, uint64_t ops);
+
     void takeWord(llvm::Instruction *at, llvm::AllocaInst *fuel); // from the word to the variable
     void giveWord(llvm::Instruction *at, llvm::AllocaInst *fuel); // and back
 

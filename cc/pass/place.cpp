@@ -82,40 +82,28 @@ static Instruction *beforeReturn(Instruction *end)
     return end;
 }
 
-// True if the blocks without `jump` have no cycle.
-static bool allCyclesPass(ArrayRef<BasicBlock *> blocks, BasicBlock *jump)
+// A handler of an interpreter pays at its begin, see goto.cpp.
+static bool isHandler(const BasicBlock *block)
 {
-    DenseMap<BasicBlock *, unsigned> waits; // predecessors among the blocks, not yet seen
-    SmallVector<BasicBlock *, 16>    ready{jump};
-    for (BasicBlock *block : blocks) waits[block] = 0;
-    for (BasicBlock *block : blocks)
-        for (BasicBlock *after : successors(block))
-            if (block != jump && after != jump && waits.count(after)) waits[after]++;
-    for (BasicBlock *block : blocks)
-        if (block != jump && waits[block] == 0) ready.push_back(block);
-    unsigned seen = 0;
-    while (!ready.empty()) {
-        BasicBlock *block = ready.pop_back_val();
-        seen++;
-        if (block == jump) continue;
-        for (BasicBlock *after : successors(block))
-            if (after != jump && waits.count(after) && --waits[after] == 0) ready.push_back(after);
-    }
-    return seen == blocks.size();
+    const BasicBlock *before = block->getSinglePredecessor();
+    return before && isa<IndirectBrInst>(before->getTerminator());
 }
 
-// The block where all computed gotos of an interpreter meet: nothing but the jump, and every round
-// passes it. What the handlers owe is paid there, with the jump, so that the code generator can
-// still copy it to each handler. Null if the loop has no such block.
-static BasicBlock *meetingPlace(const Loop *loop)
+// True if nothing but a computed goto can follow the block.
+static bool leadsToGoto(const BasicBlock *block)
 {
-    for (BasicBlock *block : loop->blocks())
-        if (isa<IndirectBrInst>(block->getTerminator()))
-            return &*block->getFirstInsertionPt() == block->getTerminator() &&
-                           allCyclesPass(loop->getBlocks(), block)
-                       ? block
-                       : nullptr;
-    return nullptr;
+    for (unsigned steps = 0; block && steps < 4; steps++) {
+        if (isa<IndirectBrInst>(block->getTerminator())) return true;
+        block = block->getSingleSuccessor();
+    }
+    return false;
+}
+
+static Instruction *behindMarks(BasicBlock *block)
+{
+    Instruction *at = &*block->getFirstInsertionPt();
+    while (asMark(*at)) at = at->getNextNode();
+    return at;
 }
 
 class Placement
@@ -159,8 +147,6 @@ class Placement
     Owed                          owed;
     AllocaInst                   *fuel = nullptr; // in the blocks of `region`
     SetVector<BasicBlock *>       region;
-    SmallVector<BasicBlock *, 2>  jumps;   // meeting places of the region
-    SmallPtrSet<BasicBlock *, 16> delayed; // blocks of the region that pay at a meeting place
     SmallVector<BasicBlock *, 8>  entries, exits; // on the edges into the region, and out of it
     SmallVector<Charge, 16>       charges;
     SmallPtrSet<BasicBlock *, 16> paying; // blocks that pay what is owed
@@ -229,13 +215,7 @@ void Placement::enclose(ArrayRef<Loop *> chosen)
 {
     IRBuilder<> builder(&*function.getEntryBlock().getFirstInsertionPt());
     fuel = builder.CreateAlloca(builder.getInt64Ty(), nullptr, "fuel");
-    for (Loop *loop : chosen) {
-        region.insert(loop->block_begin(), loop->block_end());
-        BasicBlock *jump = meetingPlace(loop);
-        if (!jump) continue;
-        jumps.push_back(jump);
-        delayed.insert(loop->block_begin(), loop->block_end());
-    }
+    for (Loop *loop : chosen) region.insert(loop->block_begin(), loop->block_end());
     SetVector<std::pair<BasicBlock *, BasicBlock *>> in, out;
     for (BasicBlock *block : region) {
         for (BasicBlock *before : predecessors(block))
@@ -259,7 +239,7 @@ void Placement::chargeInRegister(BasicBlock *block)
 {
     IRBuilder<>                 builder(block->getContext());
     SmallVector<StoreInst *, 4> marks;
-    Instruction                *at = beforeCondition(block);
+    Instruction                *at = isHandler(block) ? behindMarks(block) : beforeCondition(block);
     uint64_t                    sum = 0, cost;
     for (Instruction &instruction : *block) {
         StoreInst *mark = asMark(instruction);
@@ -284,8 +264,10 @@ void Placement::chargeInRegister(BasicBlock *block)
 // Sums what the marks of a block cost, and pays before calls and returns.
 void Placement::delayInBlock(BasicBlock *block)
 {
+    Instruction *pays = isHandler(block) ? behindMarks(block) : nullptr;
     for (Instruction *at = &block->front(); at;) {
         Instruction *next = at->getNextNode();
+        if (at == pays) owed.settle(at, nullptr);
         if (StoreInst *mark = asMark(*at)) {
             owed.add(mark, costOf(mark));
             owing.insert(block);
@@ -318,9 +300,17 @@ bool Placement::paysInRound(const LoopInfo &loops, const DominatorTree &dominato
     return true;
 }
 
-// Pays at the end of a block.
+// Pays at the end of a block. If it leads to a computed goto, its predecessors pay instead: then it
+// can be copied to handlers as a whole.
 void Placement::settleAt(BasicBlock *block)
 {
+    bool adds = false;
+    for (Instruction &instruction : *block) adds |= owed.isAddition(instruction);
+    if (!adds && !region.count(block) && leadsToGoto(block)) {
+        for (BasicBlock *before : predecessors(block))
+            if (canSplitAfter(before)) settleAt(before);
+        return;
+    }
     Instruction *at = beforeCondition(block);
     for (Instruction *behind = at; behind; behind = behind->getNextNode())
         if (owed.isAddition(*behind)) at = block->getTerminator();
@@ -340,24 +330,27 @@ void Placement::payBackEdges()
 void Placement::placeOwed()
 {
     for (BasicBlock &block : function) {
-        if (region.count(&block) && !delayed.count(&block))
+        if (region.count(&block))
             chargeInRegister(&block);
         else
             delayInBlock(&block);
     }
     payBackEdges();
-    for (BasicBlock *jump : jumps) owed.settle(jump->getTerminator(), fuel);
     // On the way into the region the fuel is in the variable already.
     for (BasicBlock *entry : entries) owed.settle(entry->getTerminator(), fuel);
 }
 
 void Placement::finish()
 {
-    SmallVector<CallInst *, 8> requests;
+    SmallVector<CallInst *, 8> requests, credits;
     for (BasicBlock &block : function)
         for (Instruction &instruction : block)
-            if (CallInst *request = asStripRequest(instruction)) requests.push_back(request);
+            if (CallInst *request = asStripRequest(instruction))
+                requests.push_back(request);
+            else if (CallInst *credit = asCredit(instruction))
+                credits.push_back(credit);
     SmallVector<AllocaInst *, 8> homes; // where the fuel is, before the blocks are split
+    for (CallInst *credit : credits) payer.giveBack(credit, 1);
     for (CallInst *request : requests) homes.push_back(fuelIn(request->getParent()));
     for (auto &charge : charges) payer.pay(charge.at, charge.cost, fuel);
     for (unsigned i = 0; i < requests.size(); i++) payer.payStrip(requests[i], homes[i]);

@@ -120,6 +120,8 @@ struct PayPass : PassInfoMixin<PayPass> {
         if (options.naive) {
             payAtOnce(function);
         } else {
+            if (options.delay) sinkMarks(function, library);
+            verify(function, "sink");
             payTrips(function, analyses, options, facts);
             verify(function, "fold and strip");
             if (options.hoist) hoistMarks(function);

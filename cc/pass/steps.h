@@ -68,6 +68,10 @@ void wrapPointers(llvm::Module &module);
 void payTrips(llvm::Function &function, llvm::FunctionAnalysisManager &analyses,
               const Options &options, Facts &facts);
 
+// goto.cpp: handlers of an interpreter pay at their begin.
+void            sinkMarks(llvm::Function &function, const llvm::TargetLibraryInfo &library);
+llvm::CallInst *asCredit(llvm::Instruction &instruction); // a call that adds an op to the word
+
 // place.cpp: moves marks together, decides where to pay, and pays.
 void hoistMarks(llvm::Function &function);
 void placePayments(llvm::Function &function, const llvm::TargetLibraryInfo &library,
