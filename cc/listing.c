@@ -68,7 +68,7 @@ static bool pays(const char *symbol)
                                         "janus_check_or_end",
                                         "janus_op",
                                         NULL};
-    return is_any(symbol, names);
+    return is_any(symbol, names) || strncmp(symbol, "janus_cc_pay_", 13) == 0;
 }
 
 /* "name", "name+0x10" or "name-0x4": cuts the number off and returns it. */

@@ -14,6 +14,8 @@ using namespace llvm;
 namespace janus
 {
 
+enum : uint64_t { ownSlowPaths = 8 }; // cc/support/pay_x86_64.S
+
 static const char *const requestName = "janus.strip";
 
 static GlobalVariable *fuelVariable(Module &module, Type *word, bool localExec)
@@ -99,21 +101,42 @@ Value *Payer::take(IRBuilder<> &builder, Value *cost)
     return held;
 }
 
-// The slow path keeps all general registers but r11 (LLVM's preserve_most), so that the code around
-// a check need not save any.
+// True if the function may hold values in registers that only AVX has.
+static bool mayUseAvx(const Function &function)
+{
+    return function.getFnAttribute("target-features").getValueAsString().contains("+avx");
+}
+
+// The slow paths keep registers, so that the code around a check need not save any.
+// janus_check_stub keeps the general ones but r11 (LLVM's preserve_most). On x86-64 small costs
+// have slow paths of their own, which need no argument and keep vector registers, too
+// (preserve_all); but not those of AVX.
+CallInst *Payer::createSlow(IRBuilder<> &builder, Value *cost)
+{
+    auto *constant = dyn_cast<ConstantInt>(cost);
+    bool  small = !arm && constant && constant->getValue().ult(ownSlowPaths + 1) &&
+                 !mayUseAvx(*builder.GetInsertBlock()->getParent());
+    FunctionCallee slow =
+        small ? module.getOrInsertFunction(
+                    ("janus_cc_pay_" + Twine(constant->getZExtValue())).str(), builder.getVoidTy())
+              : module.getOrInsertFunction("janus_check_stub", builder.getVoidTy(), word);
+    auto convention = small ? CallingConv::PreserveAll : CallingConv::PreserveMost;
+    if (auto *function = dyn_cast<Function>(slow.getCallee())) {
+        function->setCallingConv(convention);
+        function->addFnAttr(Attribute::Cold);
+        function->addFnAttr(Attribute::NoUnwind);
+        if (small) function->setDSOLocal(true);
+    }
+    CallInst *call = small ? builder.CreateCall(slow) : builder.CreateCall(slow, {cost});
+    call->setCallingConv(convention);
+    call->setDoesNotThrow();
+    return call;
+}
+
 void Payer::callSlow(IRBuilder<> &builder, Value *cost, AllocaInst *fuel)
 {
     if (fuel) store(builder, builder.CreateLoad(word, fuel));
-    FunctionCallee slow =
-        module.getOrInsertFunction("janus_check_stub", Type::getVoidTy(context), word);
-    if (auto *function = dyn_cast<Function>(slow.getCallee())) {
-        function->setCallingConv(CallingConv::PreserveMost);
-        function->addFnAttr(Attribute::Cold);
-        function->addFnAttr(Attribute::NoUnwind);
-    }
-    CallInst *call = builder.CreateCall(slow, {cost});
-    call->setCallingConv(CallingConv::PreserveMost);
-    call->setDoesNotThrow();
+    createSlow(builder, cost);
     if (fuel) builder.CreateStore(load(builder), fuel);
 }
 

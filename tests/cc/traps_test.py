@@ -26,7 +26,7 @@ def traps(bench):
 
     def make(build):
         objects = [bench.compile(FOLDER / name, build[1], build[0])
-                   for name in ("traps.c", "frames.c")]
+                   for name in ("traps.c", "frames.c", "values.c")]
         return bench.link([*objects, harness], f"traps{build[1]}-{build[0]}", build[0])
 
     for build, program in zip(builds, tasks.together(make, builds)):
