@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Values that live in registers across checks. The slow paths promise to keep them, also while other
- * tasks use the same registers. `janusrt cc` compiles this file.
+ * Values that live in registers across checks. The slow paths promise to keep them, also while
+ * other tasks use the same registers. `janusrt cc` compiles this file.
  */
 #define RIG_TURN_NS JANUS_TURN_NS
 #include "rig.h"
