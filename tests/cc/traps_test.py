@@ -94,6 +94,39 @@ def locks(bench):
                  "two mutexes in opposite order are found", done.stdout, done.stderr)
 
 
+def replays(bench):
+    """The lines of docs/gallery.md show the races."""
+    program = bench.link([bench.compile(FOLDER / "races.c", "-O0")], "replayed")
+    text = (tasks.ROOT / "docs/gallery.md").read_text()
+    lines = re.findall(r"^JANUSRT_REPLAY=(\S+) \./races (\w+)$", text, re.M)
+    bench.report(sorted(race for _, race in lines) == sorted(RACES),
+                 "the gallery has a line for each race", *lines)
+    for replay, race in lines:
+        done = tasks.run([program, race], {"JANUSRT_REPLAY": replay})
+        bench.report(done.returncode == 3, f"the gallery's line replays {race}",
+                     done.stdout + done.stderr)
+
+
+def steps(bench):
+    """gdb goes from line to line of counted code, also past a check."""
+    if not shutil.which("gdb"):
+        print("# steps are not tested: no gdb")
+        return
+    program = bench.link([bench.compile(FOLDER / "hashes.c", "-O0")], "stepped")
+    done = tasks.run(["gdb", "-batch", "-nx", "-ex", "break compute", "-ex", "run",
+                      *["-ex", "next"] * 12, program])
+    if "ptrace" in done.stderr:
+        print("# steps are not tested: gdb may not trace here")
+        return
+    lines = [int(line) for line in re.findall(r"^(\d+)\t", done.stdout, re.M)]
+    source = (FOLDER / "hashes.c").read_text().split("\n")
+    begin = next(at for at, text in enumerate(source, 1) if "compute(" in text)
+    end = next(at for at in range(begin, len(source)) if source[at - 1] == "}")
+    bench.report(len(lines) == 13 and all(begin <= line <= end for line in lines)
+                 and len(set(lines)) > 2, "gdb steps by lines through a loop with checks",
+                 str(lines), done.stdout, done.stderr)
+
+
 def backtrace(bench):
     """gdb walks from a slow path to the loop, and knows its line."""
     if not shutil.which("gdb"):
@@ -117,7 +150,8 @@ def backtrace(bench):
 def sanitizers(bench):
     """Counted code under a sanitizer: hostile loops and traps in plain threads and in tasks."""
     harness = bench.plain(tasks.HERE.parent / "harness" / "harness.c")
-    for kind, words in (("undefined", [""]), ("address", ["outside", "mutex", "strips", "cost"])):
+    for kind, words in (("undefined", [""]), ("address", ["outside", "mutex", "strips", "cost"]),
+                        ("thread", ["outside"])):
         flag = f"-fsanitize={kind}"
         obj = bench.compile(FOLDER / "traps.c", "-O1",
                             flags=(flag, "-fno-sanitize-recover=all"))
@@ -148,7 +182,8 @@ def fallback(bench):
 
 def main():
     bench = tasks.Bench(sys.argv[1])
-    for part in (traps, thrown, hashes, races, locks, backtrace, sanitizers, fallback):
+    for part in (traps, thrown, hashes, races, replays, locks, steps, backtrace, sanitizers,
+                 fallback):
         part(bench)
     bench.finish()
 
