@@ -75,6 +75,7 @@ class TripFinder
     bool collectMarks(Trip &trip);
     bool chooseFold(Trip &trip);
     bool smallEnough(const Trip &trip) const;
+    bool expandUpTo(Trip &trip);
     bool expandEdges(Trip &trip);
 
     Function                &function;
@@ -155,11 +156,50 @@ bool TripFinder::smallEnough(const Trip &trip) const
     return instructions <= stripInstructions;
 }
 
+// `i <= n` without a sign. LLVM does not count such a loop, because it is endless if n is the largest
+// number. Then the loop gets 2^64 - 1 back-edges, of which nobody sees the end.
+bool TripFinder::expandUpTo(Trip &trip)
+{
+    auto *test = cast<BranchInst>(trip.exiting->getTerminator());
+    auto *compare = dyn_cast<ICmpInst>(test->getCondition());
+    if (!compare || !compare->getOperand(0)->getType()->isIntegerTy()) return false;
+    auto        predicate = trip.loop->contains(test->getSuccessor(0)) ? compare->getPredicate()
+                                                                       : compare->getInversePredicate();
+    bool        swapped = predicate == CmpInst::ICMP_UGE;
+    const SCEV *last = evolution.getSCEV(compare->getOperand(swapped ? 0 : 1));
+    auto       *number =
+        dyn_cast<SCEVAddRecExpr>(evolution.getSCEV(compare->getOperand(swapped ? 1 : 0)));
+    if ((predicate != CmpInst::ICMP_ULE && !swapped) || !number || number->getLoop() != trip.loop)
+        return false;
+    Instruction *at = trip.preheader->getTerminator();
+    const SCEV  *first = number->getStart();
+    auto        *type = cast<IntegerType>(last->getType());
+    if (!number->isAffine() || !number->getStepRecurrence(evolution)->isOne() ||
+        type->getBitWidth() > 64 || !evolution.isLoopInvariant(last, trip.loop))
+        return false;
+    for (const SCEV *value : {first, last})
+        if (!isSafeToExpand(expander, value, evolution) ||
+            expander.isHighCostExpansion(value, trip.loop, countCostMax, &costs, at))
+            return false;
+    IRBuilder<> builder(at);
+    Value      *from = expander.expandCodeFor(first, type, at);
+    Value      *to = expander.expandCodeFor(last, type, at);
+    Value      *edges = builder.CreateZExt(builder.CreateSub(to, from), builder.getInt64Ty());
+    edges = builder.CreateAdd(edges, builder.getInt64(1));
+    Value *endless = builder.CreateICmpEQ(to, ConstantInt::getAllOnesValue(type));
+    edges = builder.CreateSelect(endless, builder.getInt64(UINT64_MAX), edges);
+    Value *none = builder.CreateICmpUGT(from, to);
+    trip.edges = builder.CreateSelect(none, builder.getInt64(0), edges);
+    trip.byRounds = false;
+    return true;
+}
+
 bool TripFinder::expandEdges(Trip &trip)
 {
     const SCEV  *count = evolution.getBackedgeTakenCount(trip.loop);
     Instruction *at = trip.preheader->getTerminator();
-    if (isa<SCEVCouldNotCompute>(count) || !count->getType()->isIntegerTy()) return false;
+    if (isa<SCEVCouldNotCompute>(count)) return !trip.fold && expandUpTo(trip);
+    if (!count->getType()->isIntegerTy()) return false;
     if (count->getType()->getIntegerBitWidth() > 64) return false;
     if (!isSafeToExpand(expander, count, evolution)) return false;
     if (expander.isHighCostExpansion(count, trip.loop, countCostMax, &costs, at)) return false;

@@ -170,6 +170,16 @@ static void narrow(uint64_t n)
     for (uint8_t i = 0; i < (uint8_t)n; i++) sink = i;
 }
 
+static void up_to(uint64_t n)
+{
+    for (uint64_t i = 0; i <= n; i++) numbers[i] += 3;
+}
+
+static void narrow_up_to(uint64_t n)
+{
+    for (uint8_t i = 3; i <= (uint8_t)n; i++) numbers[i] += 3;
+}
+
 static void downward(uint64_t n)
 {
     for (uint32_t *at = numbers + n; at > numbers;) (*--at)++;
@@ -418,6 +428,14 @@ const struct exact exact_cases[] = {
     {"triangle", triangle, 2000, 2000 + 1999000, 0},
     {"switch_loop", switch_loop, 10, 30, 0},
     {"narrow", narrow, 200, 200, 0},
+    {"up_to", up_to, 0, 1, 0},
+    {"up_to", up_to, 1022, 1023, 0},
+    {"up_to", up_to, 1023, 1024, 0},
+    {"up_to", up_to, 1024, 1025, 0},
+    {"up_to", up_to, 10000, 10001, 0},
+    {"narrow_up_to", narrow_up_to, 2, 0, 0},
+    {"narrow_up_to", narrow_up_to, 3, 1, 0},
+    {"narrow_up_to", narrow_up_to, 254, 252, 0},
     {"two_entries", two_entries, 100, 100, 0},
     {"two_entries", two_entries, 101, 101, 0},
     {"behind_cycle", behind_cycle, 100, 5 + 303 + 7 + 101, 0},

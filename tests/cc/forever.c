@@ -107,6 +107,16 @@ static void byte_wraps(void)
 {
     for (uint8_t i = 0; i < 256; i++) sink++;
 }
+static void up_to_all(void)
+{
+    uint64_t last = UINT64_MAX - (uint64_t)zero;
+    for (uint64_t i = 0; i <= last; i++) sink += i;
+}
+static void up_to_byte(void)
+{
+    uint8_t last = (uint8_t)(255 - zero);
+    for (uint8_t i = 0; i <= last; i++) sink += i;
+}
 static void empty_huge(void)
 {
     for (uint64_t i = 0; i < UINT64_MAX; i++) {
@@ -264,6 +274,8 @@ static void (*const all[])(void) = {
     registers,
     ops,
     callback,
+    up_to_all,
+    up_to_byte,
     negative_ops,
     negative_variable,
     folded_ops,
