@@ -156,15 +156,15 @@ bool TripFinder::smallEnough(const Trip &trip) const
     return instructions <= stripInstructions;
 }
 
-// `i <= n` without a sign. LLVM does not count such a loop, because it is endless if n is the largest
-// number. Then the loop gets 2^64 - 1 back-edges, of which nobody sees the end.
+// `i <= n` without a sign. LLVM does not count such a loop, because it is endless if n is the
+// largest number. Then the loop gets 2^64 - 1 back-edges, of which nobody sees the end.
 bool TripFinder::expandUpTo(Trip &trip)
 {
     auto *test = cast<BranchInst>(trip.exiting->getTerminator());
     auto *compare = dyn_cast<ICmpInst>(test->getCondition());
     if (!compare || !compare->getOperand(0)->getType()->isIntegerTy()) return false;
-    auto        predicate = trip.loop->contains(test->getSuccessor(0)) ? compare->getPredicate()
-                                                                       : compare->getInversePredicate();
+    bool        stays = trip.loop->contains(test->getSuccessor(0));
+    auto        predicate = stays ? compare->getPredicate() : compare->getInversePredicate();
     bool        swapped = predicate == CmpInst::ICMP_UGE;
     const SCEV *last = evolution.getSCEV(compare->getOperand(swapped ? 0 : 1));
     auto       *number =
