@@ -125,6 +125,11 @@ bool Sinker::findWays()
         if (!branch && !isa<SwitchInst>(block->getTerminator())) return false;
         free.push_back({block, to});
     }
+    for (BasicBlock *handler : successors(jump)) // others must be able to go elsewhere
+        for (BasicBlock *before : predecessors(handler))
+            if (before != jump && !isa<BranchInst>(before->getTerminator()) &&
+                !isa<SwitchInst>(before->getTerminator()))
+                return false;
     return !marks.empty();
 }
 

@@ -43,9 +43,9 @@ class Payer
     llvm::Value *take(llvm::IRBuilder<> &builder, llvm::Value *cost); // returns what the word held
     llvm::Value *armOffset(llvm::IRBuilder<> &builder);
     llvm::CallInst *createSlow(llvm::IRBuilder<> &builder, llvm::Value *cost);
-    void         callSlow(llvm::IRBuilder<> &builder, llvm::Value *cost, llvm::AllocaInst *fuel);
-    void         jumpSlow(llvm::IndirectBrInst *jump, llvm::Value *borrows, llvm::Value *cost,
-                          llvm::AllocaInst *fuel);
+    void            callSlow(llvm::IRBuilder<> &builder, llvm::Value *cost, llvm::AllocaInst *fuel);
+    void            jumpSlow(llvm::IndirectBrInst *jump, llvm::Value *borrows, llvm::Value *cost,
+                             llvm::AllocaInst *fuel);
 
     llvm::Module         &module;
     llvm::LLVMContext    &context;
