@@ -248,6 +248,17 @@ static void answerConstant(Function &function)
         }
 }
 
+static void forgetThreadAddresses(Function &function)
+{
+    for (BasicBlock &block : function)
+        for (Instruction &instruction : make_early_inc_range(block)) {
+            auto *address = dyn_cast<IntrinsicInst>(&instruction);
+            if (!address || !isThreadLocalAddress(*address)) continue;
+            address->replaceAllUsesWith(address->getArgOperand(0));
+            address->eraseFromParent();
+        }
+}
+
 void markModule(Module &module, ModuleAnalysisManager &analyses, const Options &options)
 {
     SmallPtrSet<const Function *, 8> free = freeFunctions(module);
@@ -265,6 +276,7 @@ void markModule(Module &module, ModuleAnalysisManager &analyses, const Options &
         if (function.isDeclaration()) continue;
         if (function.hasFnAttribute(Attribute::Naked) || free.count(&function)) continue;
         answerConstant(function);
+        forgetThreadAddresses(function);
         unsigned marks = markFunction(function, options.wrap, mayCycleFree(function));
         if (marks == 0 && isQuickBody(function, options.untrusted))
             function.addFnAttr(attrQuick);

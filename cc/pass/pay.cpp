@@ -14,7 +14,10 @@ using namespace llvm;
 namespace janus
 {
 
-enum : uint64_t { ownSlowPaths = 8 }; // cc/support/pay_x86_64.S
+enum : uint64_t {
+    ownSlowPaths = 8, // cc/support/pay_x86_64.S
+    portionsMax = 16, // a larger payment is what the source asks for
+};
 
 static const char *const requestName = "janus.strip";
 
@@ -162,6 +165,16 @@ void Payer::jumpSlow(IndirectBrInst *jump, Value *borrows, Value *cost, AllocaIn
 }
 
 void Payer::pay(Instruction *at, Value *cost, AllocaInst *fuel)
+{
+    auto    *constant = dyn_cast<ConstantInt>(cost);
+    uint64_t whole = constant ? constant->getZExtValue() : 0;
+    if (whole <= paidAtOnceMax * portionsMax)
+        for (; whole > paidAtOnceMax; whole -= paidAtOnceMax)
+            payOnce(at, ConstantInt::get(word, paidAtOnceMax), fuel);
+    payOnce(at, constant ? ConstantInt::get(word, whole) : cost, fuel);
+}
+
+void Payer::payOnce(Instruction *at, Value *cost, AllocaInst *fuel)
 {
     IRBuilder<> builder(at);
     Value      *held;

@@ -18,6 +18,9 @@
 namespace janus
 {
 
+// A payment of more ops is divided, so that a task that ends there has no more left.
+enum : uint64_t { paidAtOnceMax = 1024 };
+
 class Payer
 {
   public:
@@ -38,6 +41,7 @@ class Payer
     void giveWord(llvm::Instruction *at, llvm::AllocaInst *fuel); // and back
 
   private:
+    void         payOnce(llvm::Instruction *at, llvm::Value *cost, llvm::AllocaInst *fuel);
     llvm::Value *load(llvm::IRBuilder<> &builder);
     void         store(llvm::IRBuilder<> &builder, llvm::Value *value);
     llvm::Value *take(llvm::IRBuilder<> &builder, llvm::Value *cost); // returns what the word held

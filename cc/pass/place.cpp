@@ -269,10 +269,12 @@ void Placement::delayInBlock(BasicBlock *block)
         Instruction *next = at->getNextNode();
         if (at == pays) owed.settle(at, nullptr);
         if (StoreInst *mark = asMark(*at)) {
+            uint64_t cost;
+            bool     large = constantCost(mark, cost) && cost >= paidAtOnceMax / 4;
             owed.add(mark, costOf(mark));
             owing.insert(block);
             mark->eraseFromParent();
-            if (!options.delay) owed.settle(next, nullptr);
+            if (!options.delay || large) owed.settle(next, nullptr);
         } else if (isBarrier(*at, library)) {
             owed.settle(at, nullptr);
             paying.insert(block);

@@ -35,8 +35,6 @@ namespace janus
 enum : uint64_t {
     stripRounds = 1024,     // rounds between two payments
     foldRoundsMax = 1024,   // rounds of a folded loop
-    foldOpsMax = 16384,     // ops of a folded loop without inner loops
-    foldNestOpsMax = 1024,  // ops of a folded loop with inner loops
     stripInstructions = 48, // larger bodies pay in each round, at a small part of their cost
     countCostMax = 8,       // instructions to compute the number of rounds
 };
@@ -145,8 +143,7 @@ bool TripFinder::chooseFold(Trip &trip)
 {
     uint64_t rounds = evolution.getSmallConstantMaxTripCount(trip.loop);
     if (!options.fold || rounds == 0 || rounds > foldRoundsMax) return false;
-    uint64_t most = trip.loop->isInnermost() ? foldOpsMax : foldNestOpsMax;
-    return rounds * (trip.roundCost + trip.edgeCost) <= most;
+    return rounds * (trip.roundCost + trip.edgeCost) <= paidAtOnceMax;
 }
 
 bool TripFinder::smallEnough(const Trip &trip) const

@@ -9,6 +9,7 @@
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/Function.h>
 #include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Scalar/LICM.h>
 #include <llvm/Transforms/Utils/ScalarEvolutionExpander.h>
 
@@ -44,6 +45,18 @@ inline bool isSafeToExpand(llvm::SCEVExpander &expander, const llvm::SCEV *value
 #else
     (void)expander;
     return llvm::isSafeToExpand(value, evolution);
+#endif
+}
+
+// LLVM keeps the result of this intrinsic across calls, behind which the task may be on another
+// thread. It keeps no address that an instruction names. LLVM 14 has no such intrinsic.
+inline bool isThreadLocalAddress(const llvm::IntrinsicInst &intrinsic)
+{
+#if LLVM_VERSION_MAJOR >= 16
+    return intrinsic.getIntrinsicID() == llvm::Intrinsic::threadlocal_address;
+#else
+    (void)intrinsic;
+    return false;
 #endif
 }
 
