@@ -230,7 +230,7 @@ static int64_t first(void *argument)
         EXPECT(all > HOSTILE_BUDGET, "it costs %llu ops", UNSIGNED(all));
     }
     stop = stop_at_budget(all, right);
-    for (int i = 0; i < 20 && most < 0.45; i++) { /* a busy machine may disturb one */
+    for (int i = 0; i < 60 && most < 0.45; i++) { /* a busy machine may disturb some */
         double now = share_beside(for_ever) / share_beside(NULL);
         if (now > most) most = now;
     }
