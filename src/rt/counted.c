@@ -29,12 +29,13 @@
  *   that its own ops cover, and runs those. With less than one round it pays as a check does. So it
  *   always runs as many rounds as its whole budget covers.
  *
- * [check-exact]  Compilers add up the ops of a stretch of code and pay for them at once. The word may
- *   hold less than the sum. Then the slow path takes what is there, ends the slice, and takes the
- *   rest from the next one. So slices end after the same ops as if the code paid for each alone.
- *   A task is exhausted with nothing left, and under a seed the order of tasks does not depend on
- *   what the compiler added up. In deterministic runs strips end with the word, too. A cost above
- *   JANUS_SLICE is paid in one piece or in portions, because it would end too many slices.
+ * [check-exact]  Compilers add up the ops of a stretch of code and pay for them at once. The word
+ *   may hold less than the sum. Then the slow path takes what is there, ends the slice, and takes
+ *   the rest from the next one. So slices end after the same ops as if the code paid for each
+ *   alone. A task is exhausted with nothing left, and under a seed the order of tasks does not
+ *   depend on what the compiler added up. In deterministic runs strips end with the word, too. A
+ *   cost above JANUS_SLICE is paid in one piece or in portions, because it would end too many
+ *   slices.
  */
 #include "rt/counted.h"
 
