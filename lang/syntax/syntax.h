@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* From text to tree and back. */
+#ifndef JANUSRT_LANG_SYNTAX_H
+#define JANUSRT_LANG_SYNTAX_H
+
+#include "syntax/ast.h"
+
+/*
+ * Parses a source. It always returns a unit; what could not be understood is a BAD node and has a
+ * diagnostic (codes S1xxx). `names` interns every word. Nesting is limited to JL_DEPTH_MAX.
+ */
+enum { JL_DEPTH_MAX = 200 };
+struct jl_unit *jl_parse(const struct jl_source *source, struct jl_arena *arena,
+                         struct jl_names *names, struct jl_diagnostics *diagnostics);
+
+/* Prints the tree as source, in the one canonical form, with its comments. Parsing the result
+ * gives an equal tree, and printing that gives the same text. */
+void jl_print_unit(const struct jl_unit *unit, FILE *out);
+
+#endif
