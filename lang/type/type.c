@@ -136,6 +136,7 @@ static bool lay_out(struct jl_types *types, jl_type type, unsigned depth)
     if (depth > NESTING) return false;
     uint64_t size = 0;
     uint32_t align = 1;
+    bool     is_plain = true;
     for (uint32_t i = 0; i < info->field_count; i++) {
         struct jl_field *field = &info->fields[i];
         if (!lay_out(types, field->type, depth + 1)) return false;
@@ -145,6 +146,7 @@ static bool lay_out(struct jl_types *types, jl_type type, unsigned depth)
         size += jl_size(types, field->type);
         if (own > align) align = own;
         if (size > INT32_MAX) return false;
+        is_plain = is_plain && jl_is_plain(types, field->type);
     }
     size = (size + align - 1) & ~(uint64_t)(align - 1);
     if (info->kind == JL_ACTOR) {
@@ -153,6 +155,7 @@ static bool lay_out(struct jl_types *types, jl_type type, unsigned depth)
         info->size = size ? (uint32_t)size : 1; /* a struct without fields is one byte in C */
         info->align = align;
     }
+    info->is_plain = is_plain;
     info->laid_out = true;
     return true;
 }
@@ -180,7 +183,7 @@ unsigned jl_bits(jl_type type)
 }
 _Static_assert(JL_U8 - JL_I8 == 4, "jl_bits counts in fours");
 
-static bool plain_at(const struct jl_types *types, jl_type type, unsigned depth)
+bool jl_is_plain(const struct jl_types *types, jl_type type)
 {
     const struct jl_type_info *info = &types->infos[type];
     switch (info->kind) {
@@ -191,17 +194,11 @@ static bool plain_at(const struct jl_types *types, jl_type type, unsigned depth)
     case JL_FN:
     case JL_TASK:
     case JL_IFACE: return false;
-    case JL_STRUCT:
-        if (depth > NESTING) return false;
-        for (uint32_t i = 0; i < info->field_count; i++)
-            if (!plain_at(types, info->fields[i].type, depth + 1)) return false;
-        return true;
-    case JL_FALLIBLE: return plain_at(types, info->of, depth + 1);
+    case JL_STRUCT: return info->is_plain;
+    case JL_FALLIBLE: return jl_is_plain(types, info->of); /* never of a fallible type */
     default: return true;
     }
 }
-
-bool jl_is_plain(const struct jl_types *types, jl_type type) { return plain_at(types, type, 0); }
 
 /* Text. */
 

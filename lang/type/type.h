@@ -73,6 +73,7 @@ struct jl_type_info {
     uint32_t               size, align; /* bytes; of an ACTOR: those of the handle */
     uint32_t               state_size;  /* ACTOR: those of its state, laid out as a struct */
     bool                   laid_out;
+    bool                   is_plain; /* STRUCT, once it is laid out: see jl_is_plain */
 };
 
 struct jl_types {
