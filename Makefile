@@ -126,7 +126,7 @@ tidy:
 	@python3 tools/names.py
 
 format:
-	@find include src http tls cc cmd tests bench examples -name '*.[ch]' \
+	@find include src http tls lang cc cmd tests bench examples -name '*.[ch]' \
 	    -exec clang-format-19 -i {} +
 
 symbols:

@@ -10,6 +10,12 @@ if(TARGET janusrt_tls)
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
+if(TARGET janusrt_lang)
+  install(TARGETS janusrt_lang janusrt_lang_support EXPORT janusrtTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(FILES lang/host/support.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/janusrt
+    RENAME lang_support.h)
+endif()
 install(DIRECTORY include/janusrt DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.h")
 install(FILES tools/gdb/janusrt-gdb.py DESTINATION ${CMAKE_INSTALL_DATADIR}/janusrt)
@@ -109,6 +115,9 @@ add_dependencies(installed
   janusrt janusrt_static janusrt_http janusrt_http_static janusrt_command)
 if(TARGET janusrt_tls)
   add_dependencies(installed janusrt_tls janusrt_tls_static)
+endif()
+if(TARGET janusrt_lang)
+  add_dependencies(installed janusrt_lang janusrt_lang_support)
 endif()
 if(TARGET man)
   add_dependencies(installed man)

@@ -17,7 +17,7 @@ COLUMNS_MAX = 100
 REASON_LINES_ABOVE = 4  # how far above an atomic operation its reason may stand
 
 C_SUFFIXES = {".c", ".h", ".S", ".cpp"}
-C_FOLDERS = ("src", "http", "tls", "cc", "cmd", "include", "tests", "bench", "examples")
+C_FOLDERS = ("src", "http", "tls", "lang", "cc", "cmd", "include", "tests", "bench", "examples")
 NO_SPDX = {".json", ".jsonl", ".csv", ".svg", ".png"}
 NO_SPDX_NAMES = {"LICENSE"}
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
@@ -97,10 +97,14 @@ def list_files(root):
 
 
 def rule_rooms(root, sources):
-    """A room includes itself and rooms on earlier lines of src/rooms.txt only."""
-    if not (root / "src").is_dir():
-        return
-    listing = "src/rooms.txt"
+    """A room includes itself and rooms on earlier lines of its rooms.txt only."""
+    for top in ("src", "lang"):
+        if (root / top).is_dir():
+            yield from rooms_of(root, top, sources)
+
+
+def rooms_of(root, top, sources):
+    listing = f"{top}/rooms.txt"
     order = {}
     text = (root / listing).read_text() if (root / listing).is_file() else ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -108,14 +112,14 @@ def rule_rooms(root, sources):
             if room in order:
                 yield listing, number, f"room {room} is listed twice"
             order[room] = number
-            if not (root / "src" / room).is_dir():
-                yield listing, number, f"there is no folder src/{room}"
-    for folder in sorted(p.name for p in (root / "src").iterdir() if p.is_dir()):
+            if not (root / top / room).is_dir():
+                yield listing, number, f"there is no folder {top}/{room}"
+    for folder in sorted(p.name for p in (root / top).iterdir() if p.is_dir()):
         if folder not in order:
-            yield listing, 0, f"folder src/{folder} is not listed"
+            yield listing, 0, f"folder {top}/{folder} is not listed"
     for source in sources:
         parts = source.path.split("/")
-        if not source.is_c or source.top != "src" or len(parts) < 3:
+        if not source.is_c or source.top != top or len(parts) < 3:
             continue
         here = parts[1]
         for number, line in enumerate(source.code, 1):

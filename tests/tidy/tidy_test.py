@@ -86,6 +86,14 @@ class Rooms(Tidy):
         self.one(tree, "src/rooms.txt:5: room base is listed twice")
 
 
+    def test_the_rooms_of_the_language_have_a_list_of_their_own(self):
+        tree = {"lang/rooms.txt": "text\nsyntax # the tree\n", "lang/text/x.h": "",
+                "lang/syntax/x.h": '#include "text/x.h"\n#include <janusrt/status.h>\n'}
+        self.clean(tree)
+        tree["lang/text/a.c"] = '#include "syntax/x.h"\n'
+        self.one(tree, "lang/text/a.c:2: text must not look into syntax")
+
+
 class Size(Tidy):
     def function(self, lines):
         body = "    x();\n" * (lines - 4)
