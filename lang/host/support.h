@@ -54,13 +54,34 @@ struct jl_text  jl_text_of_error(int64_t error);
 bool            jl_text_equal(struct jl_text left, struct jl_text right);
 double          jl_f64_of_bits(int64_t bits);
 
+/*
+ * How a value goes from one task to another: its texts and slices are copied, because the memory of
+ * a task ends with it. A shape lists them. NULL: the value has none, and its bytes are enough.
+ */
+struct jl_shape {
+    uint32_t bytes, part_count;
+    const struct jl_part {
+        uint32_t               offset;        /* of a struct jl_text or a struct jl_slice */
+        uint32_t               element_bytes; /* of a text: 1 */
+        const struct jl_shape *element;       /* of each element; NULL: plain */
+    } *parts;
+};
+void jl_pack(void *value, const struct jl_shape *shape);   /* in the task that gives it away */
+void jl_unpack(void *value, const struct jl_shape *shape); /* in the task that gets it; it pays */
+
+/* Errors that go up. `Fail` with an error that begins here, and with one that it passes on; both
+ * return `error`. They note the place for the message about an error that nobody handles. */
+int64_t jl_fail(int64_t error, uint64_t place);
+int64_t jl_fail_on(int64_t error, uint64_t place);
+
 /* Nurseries. An object lies in the frame of its function. */
 struct jl_nursery {
     janus_nursery nursery;
-    uint64_t      opaque[24]; /* records of arguments, supervisors */
+    uint64_t      opaque[28];
 };
-/* `cap`: NULL, or a CapSpawn: the scope of C37. If it cannot be opened, the task ends. */
-void    jl_nursery_begin(struct jl_nursery *nursery, const janus_cap *cap, uint64_t place);
+/* `cap`: NULL, or a CapSpawn for the children. With `scope` it also binds the task itself until the
+ * end (C37). If the nursery cannot be opened, the task ends. */
+void jl_nursery_begin(struct jl_nursery *nursery, const janus_cap *cap, bool scope, uint64_t place);
 int64_t jl_nursery_end(struct jl_nursery *nursery); /* joins; the first error, or 0 */
 void    jl_nursery_cancel(struct jl_nursery *nursery);
 
@@ -75,60 +96,79 @@ void    jl_nursery_cancel(struct jl_nursery *nursery);
  *         return f(a.x, a.y);          // 0, or an error
  *     }
  *
- * A task that never runs gives its record back by itself.
+ * A task that never runs gives its record back by itself. Records are not charged.
  */
-void *jl_record(struct jl_nursery *nursery, size_t bytes);
+void *jl_record(struct jl_nursery *nursery, size_t bytes); /* aligned to 16 */
 void  jl_record_done(void *record);
-/* name: static text. wait: for room; else the spawn is refused with an error. On an error the
- * record is given back. In a nursery whose task was refused for want of a capability the task
- * panics (C33). */
+/* name: static text. wait: for room, and the result is 0: if the spawn is refused, the task ends.
+ * Else a refused spawn returns an error. The record belongs to the task, or is given back. In a
+ * nursery without a capability for its children the task panics in :service (C33). */
 int64_t jl_spawn(struct jl_nursery *nursery, janus_entry *entry, void *record, const char *name,
                  uint64_t place, const janus_cap *cap, bool wait);
 
-/* A call under way. The value lies at `value` once it was awaited. */
+/* A call under way. It never returns NULL: if the spawn is refused, the task ends. It costs an
+ * allocation of the task. */
 struct jl_call;
 struct jl_call *jl_async(struct jl_nursery *nursery, janus_entry *entry, void *record,
-                         size_t value_bytes, const char *name, uint64_t place, int64_t *error);
-/* The entry of an async call finds where to write its value: */
-void   *jl_call_value_of(void *record);
-/* Waits for it. The result is 0 or an error; *value stays valid until the nursery ends. */
+                         size_t value_bytes, const struct jl_shape *shape, const char *name,
+                         uint64_t place);
+/* The entry of an async call finds where to write its value, before jl_record_done. After it has
+ * written the value, it calls jl_pack with the shape. */
+void *jl_call_value_of(void *record);
+/* Waits for it. The result is 0 or an error; *value stays valid until the nursery ends. A second
+ * await gives the same. */
 int64_t jl_await(struct jl_call *call, const void **value);
 
-void    jl_yield(void); /* a cancelled task ends here */
-/* Defers of a scope: they run last first, at the pop or when the task is broken off. */
-void    jl_defer_push(void (*function)(void *environment), void *environment);
-void    jl_defer_pop(uint32_t count);
+void jl_yield(void); /* a cancelled task ends here */
+/* Defers of a scope: they run last first, at the pop or when the task is broken off. Then all
+ * nurseries of the task have ended before. */
+void jl_defer_push(void (*function)(void *environment), void *environment);
+void jl_defer_pop(uint32_t count);
 
-/* Channels. A channel lives as long as the nursery or task that made it. */
-janus_channel jl_channel_new(uint32_t element_bytes, int64_t capacity, uint64_t place);
-int64_t       jl_channel_send(janus_channel channel, const void *value);
-int64_t       jl_channel_recv(janus_channel channel, void *value);
-void          jl_channel_close(janus_channel channel);
+/* Channels. A channel lives as long as the task that made it. `cap`: NULL, or the CapChannel under
+ * which it is made. */
+janus_channel jl_channel_new(uint32_t element_bytes, int64_t capacity, const janus_cap *cap,
+                             uint64_t place);
+int64_t jl_channel_send(janus_channel channel, const void *value, const struct jl_shape *shape);
+int64_t jl_channel_recv(janus_channel channel, void *value, const struct jl_shape *shape);
+void    jl_channel_close(janus_channel channel);
 
 /*
  * Actors. A message is {uint32_t method; uint32_t zero; arguments...}, as jl_actor_type says. The
- * handler gets the state and the message, and writes the reply if `reply` is not NULL.
+ * handler gets the state and the message, and writes the reply if `reply` is not NULL. An error
+ * that a method returns goes to its caller; a cast drops it.
  */
+struct jl_actor_method {
+    const struct jl_shape *arguments; /* offsets from the beginning of the arguments */
+    const struct jl_shape *reply;
+    size_t                 argument_bytes, reply_bytes;
+};
 struct jl_actor_type {
-    const char *name;
-    size_t      state_bytes, message_bytes, reply_bytes; /* message: 8 and the largest arguments */
-    int64_t (*init)(void *state, const void *context);
-    int64_t (*handle)(void *state, uint32_t method, const void *arguments, void *reply,
+    const char                   *name;
+    size_t                        state_bytes;
+    const struct jl_actor_method *methods;
+    uint32_t                      method_count;
+    int64_t                       (*init)(void *state, const void *context);
+    int64_t     (*handle)(void *state, uint32_t method, const void *arguments, void *reply,
                       const void *context);
     const void *context; /* the interpreter's; built programs: NULL */
 };
 struct jl_supervisor;
-struct jl_supervisor *jl_supervisor_new(void); /* opened by the first spawn, ended with its nursery */
+struct jl_supervisor *jl_supervisor_new(
+    void); /* opened by the first spawn, ended with its nursery */
 int64_t jl_supervisor_spawn(struct jl_supervisor *supervisor, struct jl_nursery *nursery,
                             const struct jl_actor_type *type, janus_actor *out);
-int64_t jl_actor_send(janus_actor actor, const void *message);
-int64_t jl_actor_call(janus_actor actor, const void *message, void *reply); /* within 5 s */
+/* `arguments` as the handler gets them; NULL: there are none. */
+int64_t jl_actor_send(janus_actor actor, const struct jl_actor_type *type, uint32_t method,
+                      const void *arguments);
+int64_t jl_actor_call(janus_actor actor, const struct jl_actor_type *type, uint32_t method,
+                      const void *arguments, void *reply); /* within 5 s */
 
 /* Capabilities. Limits that do not apply are ignored. A capability that would allow more than
  * `parent` makes the task panic. parent NULL: the root authority, which main holds. */
 struct jl_cap_fields {
-    int64_t      numbers[5];
-    janus_budget budget;
+    int64_t      numbers[5]; /* SPAWN: max_tasks; BUDGET: five; CHANNEL: two; EXECUTOR: a set */
+    janus_budget budget;     /* SPAWN: task_budget */
 };
 enum jl_cap_kind { JL_CAP_OF_SPAWN, JL_CAP_OF_BUDGET, JL_CAP_OF_CHANNEL, JL_CAP_OF_EXECUTOR };
 janus_cap    jl_cap_new(enum jl_cap_kind kind, const struct jl_cap_fields *fields,
@@ -146,7 +186,7 @@ struct jl_method {
     const char *name;
     uint32_t    param_count;
     struct {
-        uint8_t  cross, bytes; /* bytes: of a word or of an element */
+        uint8_t cross, bytes; /* bytes: of a word or of an element */
     } params[8], result;
 };
 struct jl_interface_type {
@@ -157,22 +197,30 @@ struct jl_interface_type {
 struct jl_instance;
 struct jl_instance *jl_to_interface(struct jl_handle plugin, const struct jl_interface_type *type,
                                     uint64_t place);
-int64_t jl_interface_call(struct jl_instance *instance, uint32_t method,
-                          const void *const *arguments, void *result);
+int64_t             jl_interface_call(struct jl_instance *instance, uint32_t method,
+                                      const void *const *arguments, void *result);
 
 /* The whole program: makes a scheduler of the profile, runs main as its first task, and says on
  * stderr what went wrong. */
 struct jl_program {
-    const char *source; /* path, for messages */
-    int         profile; /* enum jl_profile */
-    int64_t (*main)(void *context, int64_t *value); /* 0 or an error; *value: main's number */
+    const char *source;                                 /* path, for messages */
+    int         profile;                                /* enum jl_profile */
+    int64_t     (*main)(void *context, int64_t *value); /* 0 or an error; *value: main's number */
     void       *context;
     const char *const *error_names; /* of -100, -101, ... */
     uint32_t           error_count;
     uint32_t           interval;
 };
-/* The exit status: 0, or main's number; 1 an error or a panic, 3 a budget is exhausted, 4 a
- * deadlock. */
+/*
+ * The exit status: 0, or main's number; 1 an error or a panic, 3 a budget is exhausted, 4 a
+ * deadlock. The environment may have
+ *
+ *     JANUSRT_SEED=7         everything on one thread, in an order that the seed decides
+ *     JANUS_WORKERS=2        threads
+ *     JANUS_BUDGET=ops=1000,memory=1048576,spawn_count=,channel_ops=,syscalls=
+ *                            a pool for the whole program; what is not named is unlimited
+ *     JANUS_STATS=1          the last line on stderr says what was spent, and the trace hash
+ */
 int jl_run_program(const struct jl_program *program);
 
 #endif
