@@ -136,7 +136,8 @@ void    jl_channel_close(janus_channel channel);
 /*
  * Actors. A message is {uint32_t method; uint32_t zero; arguments...}, as jl_actor_type says. The
  * handler gets the state and the message, and writes the reply if `reply` is not NULL. An error
- * that a method returns goes to its caller; a cast drops it.
+ * that a method returns goes to its caller. After a cast it ends the actor, which its supervisor
+ * starts again.
  */
 struct jl_actor_method {
     const struct jl_shape *arguments; /* offsets from the beginning of the arguments */
@@ -182,6 +183,8 @@ janus_budget jl_cap_to_budget(janus_cap cap, uint64_t place);
  * numbers; slices and texts are copied in and out.
  */
 enum jl_cross { JL_CROSS_VOID, JL_CROSS_WORD, JL_CROSS_F64, JL_CROSS_SLICE }; /* str is a slice */
+/* In `bytes` of a word: it has no sign. bool has none. */
+enum { JL_CROSS_UNSIGNED = 128 };
 struct jl_method {
     const char *name;
     uint32_t    param_count;
@@ -200,11 +203,13 @@ struct jl_instance *jl_to_interface(struct jl_handle plugin, const struct jl_int
 int64_t             jl_interface_call(struct jl_instance *instance, uint32_t method,
                                       const void *const *arguments, void *result);
 
+enum { JL_PROFILE_CORE, JL_PROFILE_SERVICE, JL_PROFILE_CLUSTER, JL_PROFILE_SOVEREIGN };
+
 /* The whole program: makes a scheduler of the profile, runs main as its first task, and says on
  * stderr what went wrong. */
 struct jl_program {
     const char *source;                                 /* path, for messages */
-    int         profile;                                /* enum jl_profile */
+    int         profile;                                /* JL_PROFILE_..., as enum jl_profile */
     int64_t     (*main)(void *context, int64_t *value); /* 0 or an error; *value: main's number */
     void       *context;
     const char *const *error_names; /* of -100, -101, ... */

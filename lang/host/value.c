@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: MIT */
+/* Texts, slices and the memory of values. */
+#include "host/state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct jl_block { /* of :core */
+    struct jl_block *next;
+    uint64_t         pad;
+};
+
+static void *core_memory(struct jl_world *world, size_t bytes)
+{
+    struct jl_block *block = bytes < SIZE_MAX / 2 ? malloc(sizeof *block + bytes) : NULL;
+    if (!block) jl_end_task(JANUS_NO_MEMORY, 0);
+    block->next = world->blocks;
+    world->blocks = block;
+    return block + 1;
+}
+
+void *jl_task_memory(size_t bytes)
+{
+    if (bytes == 0) bytes = 1;
+    struct jl_task *self = jl_core_task;
+    if (self) return core_memory(self->world, bytes);
+    void *memory = janus_alloc(bytes);
+    if (!memory) jl_end_task(janus_cancelled() ? JANUS_CANCELLED : JANUS_NO_MEMORY, 0);
+    return memory;
+}
+
+struct jl_slice jl_slice_new(int64_t length, uint32_t element_bytes, uint64_t place)
+{
+    if (length < 0) {
+        char text[64];
+        int  used = snprintf(text, sizeof text, "an array of %" PRId64 " elements", length);
+        jl_panic((struct jl_text){text, used}, place);
+    }
+    size_t bytes = 0;
+    if (__builtin_mul_overflow((size_t)length, (size_t)element_bytes, &bytes)) bytes = SIZE_MAX / 2;
+    if (bytes == 0) return (struct jl_slice){NULL, length};
+    void *items = jl_task_memory(bytes);
+    memset(items, 0, bytes);
+    return (struct jl_slice){items, length};
+}
+
+void *jl_environment(size_t bytes) { return jl_task_memory(bytes); }
+
+struct jl_text jl_concat(struct jl_text left, struct jl_text right)
+{
+    if (left.length == 0) return right;
+    if (right.length == 0) return left;
+    char *bytes = jl_task_memory((size_t)left.length + (size_t)right.length);
+    memcpy(bytes, left.bytes, (size_t)left.length);
+    memcpy(bytes + left.length, right.bytes, (size_t)right.length);
+    return (struct jl_text){bytes, left.length + right.length};
+}
+
+static struct jl_text text_of(const char *text, int length)
+{
+    char *bytes = jl_task_memory((size_t)length);
+    memcpy(bytes, text, (size_t)length);
+    return (struct jl_text){bytes, length};
+}
+
+struct jl_text jl_text_of_i64(int64_t value)
+{
+    char text[24];
+    return text_of(text, snprintf(text, sizeof text, "%" PRId64, value));
+}
+
+struct jl_text jl_text_of_u64(uint64_t value)
+{
+    char text[24];
+    return text_of(text, snprintf(text, sizeof text, "%" PRIu64, value));
+}
+
+struct jl_text jl_text_of_f64(double value)
+{
+    char text[40];
+    int  used = 0;
+    if (isnan(value)) return text_of("nan", 3);
+    for (int digits = 1; digits <= 17; digits++) {
+        used = snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value) break;
+    }
+    if (isfinite(value) && !strpbrk(text, ".e")) {
+        memcpy(text + used, ".0", 3);
+        used += 2;
+    }
+    return text_of(text, used);
+}
+
+struct jl_text jl_text_of_bool(bool value)
+{
+    return value ? (struct jl_text){"true", 4} : (struct jl_text){"false", 5};
+}
+
+bool jl_text_equal(struct jl_text left, struct jl_text right)
+{
+    return left.length == right.length &&
+           (left.length == 0 || memcmp(left.bytes, right.bytes, (size_t)left.length) == 0);
+}
+
+double jl_f64_of_bits(int64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* A text and a slice lie in the same way: an address, then a length. */
+struct view {
+    void   *items;
+    int64_t length;
+};
+
+static struct view *view_at(void *value, const struct jl_part *part)
+{
+    return (struct view *)(void *)((char *)value + part->offset);
+}
+
+void jl_pack(void *value, const struct jl_shape *shape)
+{
+    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
+        const struct jl_part *part = &shape->parts[i];
+        struct view          *view = view_at(value, part);
+        size_t                bytes = (size_t)view->length * part->element_bytes;
+        if (bytes == 0) continue;
+        char *copy = jl_task_memory(bytes);
+        memcpy(copy, view->items, bytes);
+        for (int64_t k = 0; part->element && k < view->length; k++) {
+            jl_pack(copy + (size_t)k * part->element_bytes, part->element);
+        }
+        if (!jl_core_task) {
+            void *detached = janus_detach(copy);
+            if (!detached) jl_end_task(JANUS_NO_MEMORY, 0);
+            copy = detached;
+        }
+        view->items = copy;
+    }
+}
+
+static void adopt(void *block)
+{
+    if (jl_core_task) return;
+    janus_status status = janus_adopt(block);
+    if (status == JANUS_BUDGET_EXHAUSTED) {
+        /* The task is exhausted as in an allocation, and tries again with what it is given. */
+        void *room = janus_alloc(16);
+        janus_free(room);
+        status = janus_adopt(block);
+    }
+    if (status == JANUS_OK) return;
+    janus_discard(block);
+    jl_end_task(status, 0);
+}
+
+void jl_unpack(void *value, const struct jl_shape *shape)
+{
+    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
+        const struct jl_part *part = &shape->parts[i];
+        struct view          *view = view_at(value, part);
+        if ((size_t)view->length * part->element_bytes == 0) continue;
+        adopt(view->items);
+        for (int64_t k = 0; part->element && k < view->length; k++) {
+            jl_unpack((char *)view->items + (size_t)k * part->element_bytes, part->element);
+        }
+    }
+}
+
+void jl_unpack_drop(void *value, const struct jl_shape *shape)
+{
+    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
+        const struct jl_part *part = &shape->parts[i];
+        struct view          *view = view_at(value, part);
+        if ((size_t)view->length * part->element_bytes == 0) continue;
+        for (int64_t k = 0; part->element && k < view->length; k++) {
+            jl_unpack_drop((char *)view->items + (size_t)k * part->element_bytes, part->element);
+        }
+        if (!jl_core_task) janus_discard(view->items);
+    }
+}
+
+void jl_blocks_free(struct jl_world *world)
+{
+    while (world->blocks) {
+        struct jl_block *next = world->blocks->next;
+        free(world->blocks);
+        world->blocks = next;
+    }
+}
