@@ -119,8 +119,9 @@ struct jl_expr {
     double              number;
     const char         *text;
     uint32_t            length;
+    uint32_t            height;   /* 1 + that of the tallest part; <= JL_HEIGHT_MAX */
     struct jl_function *function; /* of a closure, or the block of a spawn */
-    struct jl_written  *written;
+    struct jl_written  *written;  /* CHANNEL: T; a CALL of array(T, n): T, and args is n alone */
 
     /* Checked. */
     jl_type             type;    /* of the value; VOID: none. FALLIBLE below try or await */

@@ -7,9 +7,11 @@
 
 /*
  * Parses a source. It always returns a unit; what could not be understood is a BAD node and has a
- * diagnostic (codes S1xxx). `names` interns every word. Nesting is limited to JL_DEPTH_MAX.
+ * diagnostic (codes S1xxx). `names` interns every word. Blocks, brackets and types
+ * nest at most JL_DEPTH_MAX deep, and an expression is at most JL_HEIGHT_MAX high: recursion over
+ * a tree needs no more than JL_HEIGHT_MAX + 2 * JL_DEPTH_MAX frames of each kind.
  */
-enum { JL_DEPTH_MAX = 200 };
+enum { JL_DEPTH_MAX = 200, JL_HEIGHT_MAX = 400 };
 struct jl_unit *jl_parse(const struct jl_source *source, struct jl_arena *arena,
                          struct jl_names *names, struct jl_diagnostics *diagnostics);
 

@@ -25,10 +25,10 @@ struct jl_arena {
  * `jl_arena_full` to a function that does not return (longjmp) instead. */
 void *jl_new(struct jl_arena *arena, size_t bytes);
 char *jl_copy_text(struct jl_arena *arena, const char *text, size_t length); /* ends with NUL */
-__attribute__((format(printf, 2, 3))) char *jl_format(struct jl_arena *arena, const char *format,
-                                                      ...);
-void                                        jl_arena_free(struct jl_arena *arena);
-extern _Thread_local void (*jl_arena_full)(void);
+__attribute__((format(printf, 2, 3), nonnull(2))) char *jl_format(struct jl_arena *arena,
+                                                                  const char      *format, ...);
+void                                                    jl_arena_free(struct jl_arena *arena);
+extern _Thread_local void                               (*jl_arena_full)(void);
 
 /* Grows an array in the arena: returns room for one more element, zeroed. *items may move. */
 #define JL_PUSH(arena, items, count, room)                                                         \
@@ -92,9 +92,9 @@ struct jl_diagnostics {
 
 /* Adds a diagnostic and returns it, so that the caller can set `help` and `also`. Two errors at the
  * same place: the second is dropped (a static dummy is returned). */
-__attribute__((format(printf, 5, 6))) struct jl_diagnostic *
-jl_report(struct jl_diagnostics *diagnostics, enum jl_severity severity, const char *code,
-          struct jl_span at, const char *format, ...);
+__attribute__((format(printf, 5, 6), nonnull(5))) struct jl_diagnostic *jl_report(
+    struct jl_diagnostics *diagnostics, enum jl_severity severity, const char *code,
+    struct jl_span at, const char *format, ...);
 
 enum jl_diagnostic_format { JL_DIAGNOSTIC_TEXT, JL_DIAGNOSTIC_COLOUR, JL_DIAGNOSTIC_JSON };
 
@@ -104,7 +104,7 @@ enum jl_diagnostic_format { JL_DIAGNOSTIC_TEXT, JL_DIAGNOSTIC_COLOUR, JL_DIAGNOS
  *         |             ^~~~~~~~~~~~
  *     help: pass a capability: `parallel_map(cap, items, f)`
  */
-void jl_diagnostics_print(const struct jl_diagnostics *diagnostics, enum jl_diagnostic_format format,
-                          FILE *out);
+void jl_diagnostics_print(const struct jl_diagnostics *diagnostics,
+                          enum jl_diagnostic_format format, FILE *out);
 
 #endif
