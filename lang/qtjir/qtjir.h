@@ -19,6 +19,17 @@
  *       Return
  *     }
  *
+ * Above the functions stand the module's types, errors and main:
+ *
+ *     struct Point { x: i64, y: i64 }
+ *     interface Plugin { process: fn([]u8) -> []u8 }
+ *     actor Counter { count: i64 } init @Counter.init { get: fn() -> i64 = @Counter.get }
+ *     error Negative -100
+ *     main @main
+ *
+ * A function's head may end in "captures 2" (of a closure) and "of Counter" (of an actor), and
+ * begin with "async". `; 12:5` at the end of a line is the place in the source.
+ *
  * Parameters and `let`s keep their names. Other nodes with a value are numbered from 1 in the order
  * of the text, without gaps. Nodes without a value have no number.
  *
@@ -59,12 +70,13 @@ enum qt_result {
 #define QT_L_LOW 4
 enum { QT_TERMINATOR = 1, QT_CONCURRENT = 2, QT_CALLS = 4, QT_YIELDS = 8, QT_PURE = 16 };
 
+/* clang-format off */
 #define QT_OPS(X)                                                                                  \
     /* values. Const: `literal` is the number; of f64 its bits. Str: `text`. */                    \
     X(Const, 0, 0, QT_R_WRITTEN, 0, QT_L_ALL, QT_PURE)                                             \
     X(Str, 0, 0, QT_R_FIXED, JL_STR, QT_L_ALL, QT_PURE)                                            \
     X(Error, 0, 0, QT_R_FIXED, JL_ERROR, QT_L_ALL, QT_PURE) /* literal: its number */              \
-    X(Param, 0, 0, QT_R_WRITTEN, 0, QT_L_ALL, QT_PURE) /* in the function's head; literal: index */\
+    X(Param, 0, 0, QT_R_WRITTEN, 0, QT_L_ALL, QT_PURE) /* literal: index in the head */            \
     X(Local, 0, 0, QT_R_WRITTEN, 0, QT_L_ALL, 0) /* a variable, zeroed; used by Load and Store */  \
     X(Load, 1, 1, QT_R_FIRST, 0, QT_L_ALL, 0)                                                      \
     X(Store, 2, 2, QT_R_NONE, 0, QT_L_ALL, 0) /* variable, value */                                \
@@ -116,18 +128,20 @@ enum { QT_TERMINATOR = 1, QT_CONCURRENT = 2, QT_CALLS = 4, QT_YIELDS = 8, QT_PUR
     X(Call_Value, 1, QT_MANY, QT_R_RULE, 0, QT_L_ALL, QT_CALLS) /* closure, arguments */           \
     X(Call_Host, 0, QT_MANY, QT_R_RULE, 0, QT_L_ALL, QT_CALLS) /* literal: row; "name", args */    \
     /* tasks. The nursery is the innermost that is open; verify.c finds it: `scope`. */            \
-    X(Nursery_Begin, 0, 1, QT_R_FIXED, JL_NURSERY, QT_L_HM, QT_CONCURRENT) /* [CapSpawn] */        \
+    /* [CapSpawn]. With QT_F_WITH_CAP it is the scope of C37, else it is for children only. */     \
+    X(Nursery_Begin, 0, 1, QT_R_FIXED, JL_NURSERY, QT_L_HM, QT_CONCURRENT)                         \
     X(Nursery_End, 1, 1, QT_R_RULE, 0, QT_L_HM, QT_CONCURRENT | QT_YIELDS) /* -> !void */          \
     X(Nursery_Cancel, 1, 1, QT_R_NONE, 0, QT_L_ALL, QT_CONCURRENT)                                 \
-    /* @function, arguments. with_cap: the last operand is a capability. It waits for room; with   \
-     * QT_F_TRY it is refused instead, and the value is !void */                                   \
+    /* @function, arguments. with_cap: the last operand is a capability. It waits for room, and    \
+     * its value (task void) has no use; with QT_F_TRY it is refused instead: !void */             \
     X(Spawn, 1, QT_MANY, QT_R_RULE, 0, QT_L_HM, QT_CONCURRENT | QT_CALLS | QT_YIELDS)              \
     X(Async_Call, 1, QT_MANY, QT_R_RULE, 0, QT_L_HM, QT_CONCURRENT | QT_CALLS | QT_YIELDS)         \
     X(Await, 1, 1, QT_R_RULE, 0, QT_L_HM, QT_CONCURRENT | QT_YIELDS) /* task T -> !T */            \
     X(Yield, 0, 0, QT_R_NONE, 0, QT_L_ALL, QT_CONCURRENT | QT_YIELDS)                              \
     X(Defer_Push, 1, QT_MANY, QT_R_NONE, 0, QT_L_ALL, 0) /* @function, captures */                 \
-    X(Defer_Pop, 0, 0, QT_R_NONE, 0, QT_L_ALL, QT_CALLS) /* runs the last literal ones, last first */\
-    X(Channel_New, 1, 1, QT_R_WRITTEN, 0, QT_L_ALL, QT_CONCURRENT) /* capacity, i64 -> channel T */\
+    X(Defer_Pop, 0, 0, QT_R_NONE, 0, QT_L_ALL, QT_CALLS) /* runs the last literal ones */          \
+    /* capacity, i64; optional CapChannel -> channel T */                                          \
+    X(Channel_New, 1, 2, QT_R_WRITTEN, 0, QT_L_ALL, QT_CONCURRENT)                                 \
     X(Channel_Send, 2, 2, QT_R_RULE, 0, QT_L_ALL, QT_CONCURRENT | QT_YIELDS) /* -> !void */        \
     X(Channel_Recv, 1, 1, QT_R_RULE, 0, QT_L_ALL, QT_CONCURRENT | QT_YIELDS) /* -> !T */           \
     X(Channel_Close, 1, 1, QT_R_NONE, 0, QT_L_ALL, QT_CONCURRENT)                                  \
@@ -143,7 +157,7 @@ enum { QT_TERMINATOR = 1, QT_CONCURRENT = 2, QT_CALLS = 4, QT_YIELDS = 8, QT_PUR
     /* budgets (SPEC-021 11.1) */                                                                  \
     X(Budget_Decrement, 0, 0, QT_R_NONE, 0, QT_L_MID, 0) /* literal: ops */                        \
     X(Budget_Check, 0, 0, QT_R_NONE, 0, QT_L_MID, QT_YIELDS) /* literal: the interval, or 0 */     \
-    /* Low. Task_Create: nursery, @function, budget, arguments; its flags as Spawn's */            \
+    /* Low. Task_Create: nursery, @function, Budget_Default, arguments; its flags as Spawn's */    \
     X(Task_Create, 3, QT_MANY, QT_R_RULE, 0, QT_L_LOW, QT_CONCURRENT | QT_CALLS | QT_YIELDS)       \
     X(Task_Join, 1, 1, QT_R_RULE, 0, QT_L_LOW, QT_CONCURRENT | QT_YIELDS)                          \
     X(Budget_Default, 0, 0, QT_R_FIXED, JL_BUDGET, QT_L_LOW, QT_PURE) /* what the nursery gives */ \
@@ -156,12 +170,13 @@ enum { QT_TERMINATOR = 1, QT_CONCURRENT = 2, QT_CALLS = 4, QT_YIELDS = 8, QT_PUR
     X(Cap_New, 1, 6, QT_R_WRITTEN, 0, QT_L_ALL, 0)                                                 \
     X(Cap_Budget, 1, 1, QT_R_FIXED, JL_BUDGET, QT_L_ALL, 0) /* CapBudget.toBudget() */             \
     X(Budget_New, 5, 5, QT_R_FIXED, JL_BUDGET, QT_L_ALL, QT_PURE) /* five i64 */
+/* clang-format on */
 
 enum qt_op {
 #define QT_ENUM(name, ...) QT_##name,
     QT_OPS(QT_ENUM)
 #undef QT_ENUM
-    QT_OP_COUNT
+        QT_OP_COUNT
 };
 
 struct qt_op_info {
@@ -175,7 +190,7 @@ extern const struct qt_op_info qt_ops[QT_OP_COUNT];
 
 enum qt_node_flag {
     QT_F_TRY = 1,         /* Spawn: printed "Spawn try @f" */
-    QT_F_WITH_CAP = 2,    /* Spawn: the last operand is a capability, printed "with %cap" */
+    QT_F_WITH_CAP = 2,    /* Spawn, Nursery_Begin: the last operand is a capability: "with %cap" */
     QT_F_DELEGATABLE = 4, /* Cap_New: printed "delegatable" */
     QT_F_PARENT = 8,      /* Cap_New: printed "from %cap" */
     QT_F_ASYNC = 16,      /* Task_Create: it was an Async_Call; printed "async" */
@@ -206,7 +221,7 @@ struct qt_block {
 };
 
 struct qt_function {
-    const char      *name; /* "main", "main.spawn1", "Counter.get", "Counter.init" */
+    const char      *name;   /* "main", "main.spawn1", "Counter.get", "Counter.init" */
     jl_type         *params; /* of a closure, a spawned block, a defer: captures come first */
     const char     **param_names;
     uint32_t         param_count, capture_count;
@@ -225,7 +240,7 @@ struct qt_function {
 /* An actor's functions. `init` sets the state by State_Set; a method's index is its type's. */
 struct qt_actor {
     jl_type   type;
-    uint32_t  init; /* function */
+    uint32_t  init;    /* function */
     uint32_t *methods; /* functions, in the order of the type's methods */
     uint32_t  method_count;
 };
@@ -240,7 +255,7 @@ struct qt_module {
     struct jl_types            *types;
     struct jl_names            *names;
     const struct jl_host_table *host;
-    const char                 *source; /* path */
+    const char                 *source;  /* path */
     int                         profile; /* enum jl_profile */
     enum qt_level               level;
     uint32_t                    interval; /* YIELD_INTERVAL; not 0 */
@@ -250,22 +265,34 @@ struct qt_module {
     uint32_t                    actor_count, actor_room;
     struct qt_error            *errors;
     uint32_t                    error_count, error_room;
-    uint32_t                    main; /* 1 + function; 0: none */
+    uint32_t                    main;       /* 1 + function; 0: none */
+    struct qt_map              *node_names; /* node.c */
+    struct qt_task_types       *task_types; /* rule.c */
 };
 
 /* Making. Pointers to functions and nodes are valid until the next one is made. */
 void     qt_module_init(struct qt_module *module, struct jl_arena *arena, struct jl_types *types,
                         struct jl_names *names, const struct jl_host_table *host);
 uint32_t qt_add_function(struct qt_module *module, const char *name);
+/* Adds a parameter to the head, and its Param node, which lies in no block. Before other nodes. */
+uint32_t qt_add_param(struct qt_module *module, uint32_t function, const char *name, jl_type type);
 uint32_t qt_add_block(struct qt_module *module, uint32_t function);
 /* Adds a node without operands to the end of a block. Its type is what the caller says. */
 uint32_t qt_add_node(struct qt_module *module, uint32_t function, uint32_t block, enum qt_op op,
                      jl_type type);
 void     qt_add_operand(struct qt_module *module, uint32_t function, uint32_t node,
                         enum qt_operand_kind kind, uint32_t index);
+/* Names a node: `name`, or "name.2", "name.3" if the function has that name already. */
+void qt_name_node(struct qt_module *module, uint32_t function, uint32_t node, const char *name);
+/* Adds a runtime error's or a program error's name and number, once. */
+void qt_add_error(struct qt_module *module, const char *name, int64_t number);
+/* Whether the node has a value, so that its line begins with "%n =". */
+bool qt_has_value(const struct qt_node *node);
+/* The tenancy that a node has if nothing is written: that of its function, or CPU_Parallel. */
+uint8_t qt_usual_tenancy(const struct qt_function *function, enum qt_op op);
 /* The type of a node by its rule; BAD if the rule does not hold. *why (may be NULL) says it. */
-jl_type  qt_rule_type(const struct qt_module *module, uint32_t function, uint32_t node,
-                      const char **why);
+jl_type qt_rule_type(const struct qt_module *module, uint32_t function, uint32_t node,
+                     const char **why);
 
 /* Text. Printing and parsing again gives the same text, at every level. */
 void qt_print(const struct qt_module *module, bool places, FILE *out);
