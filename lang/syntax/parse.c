@@ -7,8 +7,11 @@
 void jl_advance(struct jl_parser *parser)
 {
     if (parser->token.kind != JL_T_NEWLINE) parser->end = parser->token.at.end;
-    do parser->token = jl_lex(&parser->lexer);
-    while (parser->token.kind == JL_T_BAD || (parser->quiet && parser->token.kind == JL_T_NEWLINE));
+    do {
+        parser->token = jl_lex(&parser->lexer);
+        if (parser->token.kind == JL_T_BAD) jl_panic_here(parser); /* it was reported */
+    } while (parser->token.kind == JL_T_BAD ||
+             (parser->quiet && parser->token.kind == JL_T_NEWLINE));
 }
 
 void jl_skip_newlines(struct jl_parser *parser)

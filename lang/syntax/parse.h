@@ -114,5 +114,6 @@ struct jl_function *jl_block_function(struct jl_parser *parser, enum jl_function
 
 /* parse_foreign.c: words and signs that this subset has not. */
 bool jl_parse_foreign(struct jl_parser *parser); /* at the begin of a statement */
+bool jl_parse_foreign_value(struct jl_parser *parser);
 
 #endif

@@ -93,6 +93,7 @@ bool jl_at_else(const struct jl_parser *parser)
 
 bool jl_block_goes_on(struct jl_parser *parser, struct jl_open *open)
 {
+    parser->panicking = false;
     jl_skip_newlines(parser);
     if (parser->token.kind == JL_T_END) {
         jl_report_open(parser, open);

@@ -80,6 +80,21 @@ static const char *sentence_of(const struct foreign *word)
     }
 }
 
+bool jl_parse_foreign_value(struct jl_parser *parser)
+{
+    const struct foreign *word = find(&parser->token);
+    if (!word || word->reading != SKIP) return false;
+    struct jl_token next = jl_peek(parser);
+    if (next.kind != JL_T_WORD || next.keyword) return false;
+    uint32_t indent = parser->token.indent;
+    jl_complain(parser, "S1010", parser->token.at, "`%s` is not in this subset of Janus",
+                word->word)
+        ->help = word->help;
+    jl_advance(parser);
+    jl_skip_construct(parser, indent);
+    return true;
+}
+
 bool jl_parse_foreign(struct jl_parser *parser)
 {
     if (parser->token.kind != JL_T_WORD) return false;

@@ -217,6 +217,10 @@ static struct jl_expr *parse_name(struct jl_parser *parser)
     }
     if (jl_at_name(parser, "nil") && next.kind != JL_T_WORD) return parse_null(parser);
     struct jl_expr *expr = jl_new_expr(parser, JL_E_NAME, parser->token.at);
+    if (jl_parse_foreign_value(parser)) {
+        expr->kind = JL_E_BAD;
+        return jl_done_expr(parser, expr);
+    }
     expr->name = (struct jl_name){parser->token.name, parser->token.at};
     if (next.kind == JL_T_SIGN && next.sign == '{' && !parser->is_head) {
         struct jl_parser copy = *parser;
@@ -237,7 +241,7 @@ static struct jl_expr *parse_misplaced(struct jl_parser *parser)
     } else if (jl_at_word(parser, JL_K_if) && !parser->token.is_first) {
         jl_complain(parser, "S1012", expr->at, "`if` is a statement and has no value")->help =
             "assign in both branches";
-        jl_panic_here(parser);
+        jl_skip_construct(parser, parser->token.indent);
     } else if (jl_at_block(parser) && !parser->token.is_first) {
         jl_complain(parser, "S1012", expr->at, "a block has no value")->help =
             "write a struct as `Name{ field: value }`, a closure as `|| do ... end`";

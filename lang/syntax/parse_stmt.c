@@ -125,7 +125,10 @@ static bool has_else(struct jl_parser *parser)
     struct jl_token token;
     do token = jl_lex(&copy);
     while (token.kind == JL_T_NEWLINE);
-    if (token.kind != JL_T_WORD || token.keyword != JL_K_else) return false;
+    if (token.kind != JL_T_WORD) return false;
+    struct jl_parser ahead = *parser;
+    ahead.token = token;
+    if (!jl_at_else(&ahead)) return false;
     jl_skip_newlines(parser);
     return true;
 }
