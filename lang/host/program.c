@@ -163,13 +163,16 @@ static void tell_error(const struct run *run)
     if (run->error == JANUS_CHILD_FAILED && atomic_load(&run->world->panics) > 0) return;
     const struct jl_origin *origin = &run->origin;
     uint64_t                place = origin->error == run->error ? origin->place : 0;
-    fprintf(stderr, "%s:", run->program->source);
+    fprintf(stderr, "janusrt: %s:", run->program->source);
     if (place != 0) fprintf(stderr, "%" PRIu64 ":%" PRIu64 ":", place >> 32, place & UINT32_MAX);
-    fprintf(stderr, " error.%s was not handled", jl_error_name(run->program, run->error));
+    fprintf(stderr, " error.%s: main ended with it", jl_error_name(run->program, run->error));
     if (run->error > -100) {
         fprintf(stderr, " (%s)", janus_status_text((janus_status)run->error));
     }
-    fprintf(stderr, "\n    in task %s\n", origin->path[0] ? origin->path : "main");
+    fputc('\n', stderr);
+    if (origin->path[0] && strcmp(origin->path, "main") != 0) {
+        fprintf(stderr, "    it began in task %s\n", origin->path);
+    }
 }
 
 static int outcome(struct run *run, janus_status status, const janus_run_result *result)

@@ -42,6 +42,9 @@ __attribute__((noreturn)) void jl_panic(struct jl_text text, uint64_t place);
 /* The task ends with an error: its defers run, and its parent sees the error. */
 __attribute__((noreturn)) void jl_end_task(int64_t error, uint64_t place);
 
+/* A function of the host without `!` returned an error. */
+__attribute__((noreturn)) void jl_host_failed(const char *name, int64_t error, uint64_t place);
+
 /* Memory of the task, as janus_alloc: 1 op and the bytes. It is given back when the task ends. */
 struct jl_slice jl_slice_new(int64_t length, uint32_t element_bytes, uint64_t place); /* zeroed */
 void           *jl_environment(size_t bytes);

@@ -111,6 +111,14 @@ void jl_end_task(int64_t error, uint64_t place)
     _longjmp(self->jump, 1);
 }
 
+void jl_finish_task(void)
+{
+    struct jl_task *self = jl_self();
+    (void)leave_scopes(self, JANUS_CANCELLED);
+    self->ending = 0;
+    _longjmp(self->jump, 1);
+}
+
 static void panic_line(const struct jl_task *self, const char *text)
 {
     char path[256];
@@ -166,6 +174,13 @@ void jl_panic(struct jl_text text, uint64_t place)
 {
     int shown = text.length > 120 ? 120 : (int)text.length;
     panic_at(place, "%.*s", shown, text.length > 0 ? text.bytes : "");
+}
+
+void jl_host_failed(const char *name, int64_t error, uint64_t place)
+{
+    const struct jl_task *self = jl_self();
+    const char           *what = jl_error_name(self ? self->world->program : NULL, error);
+    panic_at(place, "%s: error.%s", name, what);
 }
 
 struct jl_text jl_text_of_error(int64_t error)
