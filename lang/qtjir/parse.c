@@ -133,6 +133,7 @@ static bool read_function_head(struct qt_reader *p, bool is_async)
     uint32_t *slot = qt_map_at(p->module->arena, &p->names, 1, name, &is_new);
     if (!is_new) return qt_wrong(p, "Q1005", "there are two functions @%.60s", name);
     p->function = qt_add_function(p->module, name);
+    JL_PUSH(p->module->arena, p->starts, p->start_count, p->start_room) = p->begin;
     *slot = p->function + 1;
     if (!read_params(p) || !qt_need_sign(p, '>')) return false;
     struct qt_function *f = &p->module->functions[p->function];

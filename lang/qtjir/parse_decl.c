@@ -245,9 +245,8 @@ void qt_finish_functions(struct qt_reader *p)
             qt_wrong(p, "Q1008", "the type %.60s is too large or contains itself",
                      jl_info(types, t)->name);
     }
-    if (p->fix_count > 0) p->begin = p->fixes[0].begin;
     for (uint32_t i = 0; i < p->module->function_count; i++) {
-        p->begin = p->end = i; /* one report for a function at least */
+        p->begin = p->end = p->starts[i];
         find_types(p, i);
     }
 }

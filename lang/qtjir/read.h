@@ -53,6 +53,8 @@ struct qt_reader {
     uint32_t       numbered_count, numbered_room;
     uint32_t       nodes, fields; /* in the module */
     uint32_t       function;
+    uint32_t      *starts; /* where each function begins */
+    uint32_t       start_count, start_room;
 };
 
 void qt_next(struct qt_reader *p);
