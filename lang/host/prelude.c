@@ -14,7 +14,8 @@
 
 static int             word_count;
 static char          **words;
-static struct jl_slice input; /* input_data */
+extern struct jl_slice jl_input_data;
+struct jl_slice        jl_input_data;
 
 void jl_set_arguments(int count, char **given)
 {
@@ -24,7 +25,7 @@ void jl_set_arguments(int count, char **given)
 
 void jl_set_input(const void *bytes, size_t count)
 {
-    input = (struct jl_slice){(void *)(uintptr_t)bytes, (int64_t)count};
+    jl_input_data = (struct jl_slice){(void *)(uintptr_t)bytes, (int64_t)count};
 }
 
 /* A line costs what a write to a file costs. */
@@ -53,8 +54,6 @@ int64_t jl_trim(void *result, const void *const *arguments);
 int64_t jl_upper(void *result, const void *const *arguments);
 int64_t jl_bytes(void *result, const void *const *arguments);
 int64_t jl_text(void *result, const void *const *arguments);
-extern const struct jl_slice *const jl_input_data;
-const struct jl_slice *const        jl_input_data = &input;
 
 int64_t jl_print(void *result, const void *const *arguments)
 {
@@ -71,10 +70,10 @@ int64_t jl_log(void *result, const void *const *arguments)
 /* The answer of the documents' web server: a page that shows what came. */
 int64_t jl_process(void *result, const void *const *arguments)
 {
-    static const char      hello[] = "Hello from Janus.\n";
-    const struct jl_text  *body = arguments[0];
-    static const char      got[] = "Janus got: ";
-    struct jl_text         answer = {hello, sizeof hello - 1};
+    static const char     hello[] = "Hello from Janus.\n";
+    const struct jl_text *body = arguments[0];
+    static const char     got[] = "Janus got: ";
+    struct jl_text        answer = {hello, sizeof hello - 1};
     if (body->length > 0) answer = jl_concat((struct jl_text){got, sizeof got - 1}, *body);
     memcpy(result, &answer, sizeof answer);
     return 0;
@@ -189,9 +188,7 @@ int64_t jl_text(void *result, const void *const *arguments)
 }
 
 #define CODE(words, function, does)                                                                \
-    {                                                                                              \
-        .signature = (words), .code = function, .effects = (does), .symbol = #function             \
-    }
+    {.signature = (words), .code = function, .effects = (does), .symbol = #function}
 
 const struct jl_host_row jl_prelude_rows[] = {
     {.type = "Server"},
@@ -218,6 +215,6 @@ const struct jl_host_row jl_prelude_rows[] = {
          "io await"),
     CODE("Connection.end()", jl_connection_end, "io"),
     CODE("load_untrusted_plugin(path: str) -> UntrustedPlugin", jl_load_plugin, "io native"),
-    {.value = "input_data: []u8", .address = &input, .symbol = "(*jl_input_data)"},
+    {.value = "input_data: []u8", .address = &jl_input_data, .symbol = "jl_input_data"},
 };
 const uint32_t jl_prelude_row_count = sizeof jl_prelude_rows / sizeof jl_prelude_rows[0];

@@ -147,9 +147,10 @@ static uint64_t number_in(const char *text, const char *name, uint64_t otherwise
 
 static void read_environment(struct run *run, janus_scheduler_options *options)
 {
-    const char *budget = getenv("JANUS_BUDGET"), *stats = getenv("JANUS_STATS");
+    const char *budget = getenv("JANUS_BUDGET"), *stats = getenv("JANUSRT_LANG_REPORT");
     options->worker_count = (uint32_t)number_in(getenv("JANUS_WORKERS"), "", 0);
     run->tells_stats = stats && strcmp(stats, "1") == 0;
+    run->world->reports = run->tells_stats;
     if (!budget && !run->tells_stats) return;
     run->has_pool = true;
     run->pool = janus_budget_of(
@@ -195,12 +196,8 @@ static int outcome(struct run *run, janus_status status, const janus_run_result 
 
 static void tell_stats(const struct run *run, uint64_t hash)
 {
-    const janus_budget *spent = &run->spent;
-    fprintf(stderr,
-            "janusrt: ops=%" PRIu64 " memory=%" PRIu64 " spawn_count=%" PRIu64
-            " channel_ops=%" PRIu64 " syscalls=%" PRIu64 " hash=%016" PRIx64 "\n",
-            spent->ops, spent->memory, spent->spawn_count, spent->channel_ops, spent->syscalls,
-            hash);
+    fprintf(stderr, "janusrt: ops %" PRIu64 " memory %" PRIu64 " trace %016" PRIx64 "\n",
+            run->spent.ops, (uint64_t)atomic_load(&run->world->allocated), hash);
 }
 
 static int run_scheduled(struct run *run)

@@ -136,11 +136,11 @@ static const char *reason_of(unsigned status)
 static int64_t answer(struct connection *connection, unsigned status, const char *type,
                       const char *bytes, size_t count)
 {
-    char head[256];
-    int  used = snprintf(head, sizeof head,
-                         "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
-                         "Connection: close\r\n\r\n",
-                         status, reason_of(status), type, count);
+    char           head[256];
+    int            used = snprintf(head, sizeof head,
+                                   "HTTP/1.1 %u %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n"
+                                              "Connection: close\r\n\r\n",
+                                   status, reason_of(status), type, count);
     janus_io_piece pieces[2] = {{head, (size_t)used}, {(void *)(uintptr_t)bytes, count}};
     uint32_t       parts = connection->is_head || count == 0 ? 1 : 2;
     size_t         done;
@@ -217,7 +217,8 @@ static bool read_field(struct request *request, char *line, unsigned *status)
         return false;
     }
     if (strcasecmp(line, "content-length") == 0) return read_length(request, value);
-    if (strcasecmp(line, "expect") == 0) request->continues = strcasecmp(value, "100-continue") == 0;
+    if (strcasecmp(line, "expect") == 0)
+        request->continues = strcasecmp(value, "100-continue") == 0;
     return true;
 }
 
@@ -233,8 +234,8 @@ static bool read_head(struct connection *connection, struct request *request, un
         if (!stop) return false;
         *stop = '\0';
         if (strpbrk(at, "\r\n")) return false;
-        bool good = is_first ? read_line_words(connection, at, status)
-                             : read_field(request, at, status);
+        bool good =
+            is_first ? read_line_words(connection, at, status) : read_field(request, at, status);
         if (!good) return false;
         is_first = false;
         at = stop + 2;
@@ -344,9 +345,9 @@ int64_t jl_connection_write_response(void *result, const void *const *arguments)
     if (!connection) return error;
     if (connection->is_answered) return JANUS_STATE;
     bool is_page = text->length > 0 && text->bytes[0] == '<';
-    error = answer(connection, 200, is_page ? "text/html; charset=utf-8"
-                                            : "text/plain; charset=utf-8",
-                   text->bytes, (size_t)text->length);
+    error =
+        answer(connection, 200, is_page ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
+               text->bytes, (size_t)text->length);
     return error == 0 ? 0 : client_failed(connection, 0, error);
 }
 

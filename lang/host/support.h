@@ -56,6 +56,14 @@ struct jl_text  jl_text_of_bool(bool value);  /* allocates nothing */
 struct jl_text  jl_text_of_error(int64_t error);
 bool            jl_text_equal(struct jl_text left, struct jl_text right);
 double          jl_f64_of_bits(int64_t bits);
+/* [from, to), without a copy; traps if it is not inside. */
+struct jl_slice jl_slice_part(struct jl_slice slice, int64_t from, int64_t to,
+                              uint32_t element_bytes, uint64_t place);
+struct jl_text  jl_text_part(struct jl_text text, int64_t from, int64_t to, uint64_t place);
+/* Budgets: their numbers are i64 in the language. A number below 0 counts as 0. */
+janus_budget jl_budget_new(const int64_t numbers[5]);
+int64_t      jl_budget_get(janus_budget budget, uint32_t field);
+janus_budget jl_budget_with(janus_budget budget, uint32_t field, int64_t number);
 
 /*
  * How a value goes from one task to another: its texts and slices are copied, because the memory of
@@ -227,8 +235,15 @@ struct jl_program {
  *     JANUS_WORKERS=2        threads
  *     JANUS_BUDGET=ops=1000,memory=1048576,spawn_count=,channel_ops=,syscalls=
  *                            a pool for the whole program; what is not named is unlimited
- *     JANUS_STATS=1          the last line on stderr says what was spent, and the trace hash
+ *     JANUSRT_LANG_REPORT=1  the last line on stderr says what all tasks spent together:
+ *                            "janusrt: ops 12 memory 64 trace 7aa1680d73000c7b". memory: the
+ *                            bytes that the program allocated in all. trace: the trace hash of a
+ *                            run with a seed, else 0. The program runs in a pool then
  */
 int jl_run_program(const struct jl_program *program);
+/* What args() gives: the words behind the program's name. They stay the caller's. */
+void jl_set_arguments(int count, char **words);
+/* What input_data is. The bytes stay the caller's. */
+void jl_set_input(const void *bytes, size_t count);
 
 #endif

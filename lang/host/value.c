@@ -27,6 +27,8 @@ void *jl_task_memory(size_t bytes)
     if (bytes == 0) bytes = 1;
     struct jl_task *self = jl_core_task;
     if (self) return core_memory(self->world, bytes);
+    struct jl_world *world = jl_self()->world;
+    if (world->reports) atomic_fetch_add_explicit(&world->allocated, bytes, memory_order_relaxed);
     void *memory = janus_alloc(bytes);
     if (!memory) jl_end_task(janus_cancelled() ? JANUS_CANCELLED : JANUS_NO_MEMORY, 0);
     return memory;
@@ -103,6 +105,53 @@ bool jl_text_equal(struct jl_text left, struct jl_text right)
 {
     return left.length == right.length &&
            (left.length == 0 || memcmp(left.bytes, right.bytes, (size_t)left.length) == 0);
+}
+
+static void check_part(int64_t from, int64_t to, int64_t length, uint64_t place)
+{
+    if ((uint64_t)to > (uint64_t)length) jl_trap_index(to, length, place);
+    if ((uint64_t)from > (uint64_t)to) jl_trap_index(from, to, place);
+}
+
+struct jl_slice jl_slice_part(struct jl_slice slice, int64_t from, int64_t to,
+                              uint32_t element_bytes, uint64_t place)
+{
+    check_part(from, to, slice.length, place);
+    if (from == to) return (struct jl_slice){NULL, 0};
+    return (struct jl_slice){(char *)slice.items + (size_t)from * element_bytes, to - from};
+}
+
+struct jl_text jl_text_part(struct jl_text text, int64_t from, int64_t to, uint64_t place)
+{
+    check_part(from, to, text.length, place);
+    if (from == to) return (struct jl_text){"", 0};
+    return (struct jl_text){text.bytes + from, to - from};
+}
+
+static uint64_t *field_of(janus_budget *budget, uint32_t field)
+{
+    uint64_t *const fields[] = {&budget->ops, &budget->memory, &budget->spawn_count,
+                                &budget->channel_ops, &budget->syscalls};
+    return fields[field < 5 ? field : 0];
+}
+
+janus_budget jl_budget_with(janus_budget budget, uint32_t field, int64_t number)
+{
+    *field_of(&budget, field) = number < 0 ? 0 : (uint64_t)number;
+    return budget;
+}
+
+int64_t jl_budget_get(janus_budget budget, uint32_t field)
+{
+    uint64_t number = *field_of(&budget, field);
+    return number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
+
+janus_budget jl_budget_new(const int64_t numbers[5])
+{
+    janus_budget made = {0, 0, 0, 0, 0};
+    for (uint32_t i = 0; i < 5; i++) made = jl_budget_with(made, i, numbers[i]);
+    return made;
 }
 
 double jl_f64_of_bits(int64_t bits)
