@@ -27,6 +27,8 @@ struct jl_world {
     const janus_authority         *authority;
     janus_scheduler               *scheduler;
     _Atomic uint64_t               panics;
+    bool                           reports;         /* it counts what follows */
+    _Atomic uint64_t               allocated;       /* bytes */
     struct jl_block               *blocks;          /* :core has no task whose memory it could be */
     _Atomic(janus_site *)          sites[JL_SITES]; /* by place; places that do not fit have none */
     _Atomic(struct jl_behaviour *) behaviours;      /* of actor types */
