@@ -20,6 +20,7 @@ C_SUFFIXES = {".c", ".h", ".S", ".cpp"}
 C_FOLDERS = ("src", "http", "tls", "lang", "cc", "cmd", "include", "tests", "bench", "examples")
 NO_SPDX = {".json", ".jsonl", ".csv", ".svg", ".png"}
 NO_SPDX_NAMES = {"LICENSE"}
+NO_SPDX_FOLDERS = ("tests/lang/documents/", "tests/lang/gallery/")  # every byte is the test
 ORDERS = ("relaxed", "acquire", "release", "acq_rel", "seq_cst")
 ANSWERS = ("Context:", "Yields:", "Owns:", "Cost:", "Errors:")
 UNFINISHED = ("TO" "DO", "FIX" "ME", "X" "XX")
@@ -204,6 +205,8 @@ def rule_spdx(root, sources):
     """Every file says its licence in the first three lines."""
     for source in sources:
         if source.suffix in NO_SPDX or source.name in NO_SPDX_NAMES or not source.lines:
+            continue
+        if source.path.startswith(NO_SPDX_FOLDERS) and source.suffix in (".jan", ".txt"):
             continue
         if not any("SPDX-License-Identifier: MIT" in line for line in source.lines[:3]):
             yield source.path, 1, "no SPDX-License-Identifier in the first three lines"

@@ -63,6 +63,7 @@ struct jl_edge {
 
 struct jl_var { /* a type variable */
     jl_type        type, bound; /* bound 0: not yet */
+    bool           is_bad;      /* it stands for JL_BAD */
     bool           is_number;   /* an integer literal has it: the default is i64 */
     bool           is_array;    /* array(n): its elements need a zero value */
     const char    *param;       /* of a closure: the parameter's name */
@@ -97,6 +98,9 @@ struct jl_checker {
     struct jl_arena            *arena;
     struct jl_names            *names;
     struct jl_diagnostics      *diagnostics;
+    struct jl_diagnostics       muted;       /* takes what is not shown */
+    struct jl_span             *muted_lines; /* with a syntax error */
+    uint32_t                    muted_count, muted_room;
     enum jl_profile             profile;
 
     struct jl_binding *bindings;
@@ -131,9 +135,14 @@ struct jl_checker {
 enum jl_builtin { JL_BUILTIN_TYPE = 1, JL_BUILTIN_ARRAY, JL_BUILTIN_CANCEL, JL_BUILTIN_PANIC };
 
 #define JL_WRONG(c, code, at, ...)                                                                 \
-    jl_report((c)->diagnostics, JL_ERROR_SEVERITY, code, at, __VA_ARGS__)
+    jl_report(jl_errors_at(c, at), JL_ERROR_SEVERITY, code, at, __VA_ARGS__)
 #define JL_WARN(c, code, at, ...)                                                                  \
-    jl_report((c)->diagnostics, JL_WARNING_SEVERITY, code, at, __VA_ARGS__)
+    jl_report(jl_warnings(c), JL_WARNING_SEVERITY, code, at, __VA_ARGS__)
+
+/* mute.c: what a syntax error would cause is not reported */
+void                   jl_mute_lines(struct jl_checker *c);
+struct jl_diagnostics *jl_errors_at(struct jl_checker *c, struct jl_span at);
+struct jl_diagnostics *jl_warnings(struct jl_checker *c);
 
 /* names.c */
 uint32_t         *jl_map_at(struct jl_checker *c, struct jl_map *map, const char *key);
@@ -214,7 +223,6 @@ jl_type jl_check_value(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
 bool jl_check_is(struct jl_checker *c, struct jl_expr *e, jl_type wanted, const char *what);
 jl_type jl_check_closure(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
 const char *jl_snip(struct jl_checker *c, struct jl_span at); /* source text, at most 40 bytes */
-struct jl_span jl_end_of(struct jl_span at);
 
 /* check_data.c: members, indexes, arrays, structs */
 jl_type jl_check_member(struct jl_checker *c, struct jl_expr *e);

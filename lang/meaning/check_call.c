@@ -61,12 +61,17 @@ static void report_no_cap(struct jl_checker *c, const struct jl_expr *e, jl_type
 {
     const char *name = jl_show(c, wanted);
     const char *better = jl_format(c->arena, "%s(", jl_snip(c, e->left->at));
+    const char *rest = "";
     for (uint32_t i = 0; i < index && i < e->arg_count; i++)
         better = jl_format(c->arena, "%s%s, ", better, jl_snip(c, e->args[i].value->at));
+    if (index < e->arg_count) {
+        struct jl_span left = {e->args[index].value->at.begin,
+                               e->args[e->arg_count - 1].value->at.end};
+        rest = jl_format(c->arena, ", %s", jl_snip(c, left));
+    }
     JL_WRONG(c, "C3002", e->left->at, "%s requires %s as its %s argument", callee, name,
              ordinal(index))
-        ->help = jl_format(c->arena, "pass a capability: `%scap%s`", better,
-                           index < e->arg_count ? ", ...)" : ")");
+        ->help = jl_format(c->arena, "pass a capability: `%scap%s)`", better, rest);
 }
 
 static void report_count(struct jl_checker *c, const struct jl_expr *e, uint32_t params,

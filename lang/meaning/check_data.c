@@ -143,9 +143,14 @@ jl_type jl_check_array(struct jl_checker *c, struct jl_expr *e, jl_type wanted)
     jl_add_effect(c, JL_EFFECT_ALLOC);
     for (uint32_t i = 0; i < e->arg_count; i++)
         if (!jl_check_is(c, e->args[i].value, element, "this element")) is_good = false;
-    if (!is_good && jl_is_var(c, jl_resolve(c, element))) jl_var_of(c, element)->bound = JL_BAD;
-    if (jl_is_deep(c, element, e->at)) return JL_BAD;
-    return jl_slice_of(c->types, jl_resolve(c, element));
+    jl_type found = jl_resolve(c, element);
+    bool    is_unknown = found != JL_BAD && jl_is_var(c, found);
+    if (is_unknown && !is_good) {
+        jl_var_of(c, found)->is_bad = true;
+        return JL_BAD;
+    }
+    if (jl_is_deep(c, found, e->at)) return JL_BAD;
+    return jl_slice_of(c->types, found);
 }
 
 /* Structs. */

@@ -301,6 +301,7 @@ static void declare_params(struct jl_checker *c, struct jl_function *function, j
 
 static void report_no_return(struct jl_checker *c, const struct jl_function *function)
 {
+    if (c->muted_count) return; /* a syntax error may have taken the `return` */
     JL_WRONG(c, "T4016", function->name.at, "%s can reach its end without returning its %s",
              jl_function_text(c, function), jl_show(c, function->result_type))
         ->help = "end it with `return`";
@@ -403,6 +404,7 @@ bool jl_check(struct jl_unit *unit, const struct jl_check_options *options,
         .diagnostics = diagnostics,
         .profile = unit->profile,
     };
+    jl_mute_lines(&c);
     declare_builtins(&c);
     declare_host(&c);
     (void)jl_scope_open(&c);

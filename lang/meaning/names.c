@@ -92,8 +92,10 @@ static void check_unbound(struct jl_checker *c, struct jl_name name)
             ->help = "choose another name";
     } else if (found - 1 >= c->scope_begin) {
         struct jl_diagnostic *wrong =
-            JL_WRONG(c, "N1004", name.at, "`%s` is declared twice in one block", name.text);
-        wrong->help = "choose another name, or assign to the first one with `=`";
+            JL_WRONG(c, "N1004", name.at, "`%s` is declared twice%s", name.text,
+                     c->frame ? " in one block" : "");
+        wrong->help = c->frame ? "choose another name, or assign to the first one with `=`"
+                               : "choose another name";
         if (old->at.end) {
             wrong->also = old->at;
             wrong->also_text = "the first declaration is here";
@@ -205,7 +207,7 @@ struct jl_symbol *jl_use(struct jl_checker *c, struct jl_name name)
             JL_WRONG(c, "N1003", name.at, "the name `%.60s` is unknown", name.text);
         wrong->help = jl_did_you_mean(c, near);
         if (!near)
-            wrong->help = "declare it with `let`, or as a function; the host's table lacks it too";
+            wrong->help = "declare it with `let` or `func`; the host offers nothing of this name";
         return NULL;
     }
     symbol->is_used = true;

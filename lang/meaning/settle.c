@@ -90,7 +90,8 @@ static void settle_var(struct jl_checker *c, struct jl_var *var)
 {
     jl_type type = jl_resolve(c, var->type);
     if (jl_is_var(c, type)) {
-        bool is_number = jl_var_of(c, type)->is_number;
+        struct jl_var *last = jl_var_of(c, type);
+        bool           is_number = last->is_number;
         const char *param = var->param;
         if (!is_number && param)
             JL_WRONG(c, "T4010", var->at, "nothing here says which type `%.60s` has", param)->help =
@@ -98,7 +99,8 @@ static void settle_var(struct jl_checker *c, struct jl_var *var)
         else if (!is_number)
             JL_WRONG(c, "T4006", var->at, "nothing here says what the elements are")->help =
                 "write their type: `array(i64, n)`, or `let x: []i64 = []`";
-        jl_var_of(c, type)->bound = is_number ? JL_I64 : JL_BAD;
+        last->bound = JL_I64;
+        last->is_bad = !is_number;
     } else if (var->is_array && type != JL_BAD && !jl_has_zero(c, type)) {
         JL_WRONG(c, "T4007", var->at, "array() cannot make elements of %s: it has no zero value",
                  jl_show(c, type))

@@ -62,6 +62,7 @@ jl_type jl_resolve(struct jl_checker *c, jl_type type)
     default: break;
     }
     const struct jl_var *var = jl_var_of(c, type);
+    if (var->is_bad) return JL_BAD;
     return var->bound ? jl_resolve(c, var->bound) : type;
 }
 
@@ -136,7 +137,9 @@ bool jl_unify(struct jl_checker *c, jl_type wanted, jl_type found)
 
 const char *jl_show(struct jl_checker *c, jl_type type)
 {
-    return jl_type_text(c->types, jl_resolve(c, type));
+    type = jl_resolve(c, type);
+    if (jl_is_var(c, type)) return jl_var_of(c, type)->is_number ? "an integer" : "unknown";
+    return jl_type_text(c->types, type);
 }
 
 bool jl_is_fallible(const struct jl_checker *c, jl_type type)
