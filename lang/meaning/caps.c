@@ -51,8 +51,7 @@ static struct jl_symbol *find_cap(const struct jl_checker *c, jl_type kind)
 {
     for (uint32_t i = c->cap_count; i-- > 0;) {
         struct jl_symbol *symbol = c->caps[i];
-        bool is_reachable =
-            symbol->kind != JL_SYMBOL_VAR || symbol->function == c->frame->function;
+        bool is_reachable = symbol->kind != JL_SYMBOL_VAR || symbol->function == c->frame->function;
         if (symbol->type == kind && is_reachable) return symbol;
     }
     return NULL;
@@ -76,8 +75,8 @@ struct jl_symbol *jl_need_cap(struct jl_checker *c, jl_type kind, struct jl_span
         return symbol;
     }
     struct jl_diagnostic *wrong =
-        JL_WRONG(c, "C3001", at, "%s %s but holds no %s",
-                 jl_function_text(c, c->frame->function), does, jl_show(c, kind));
+        JL_WRONG(c, "C3001", at, "%s %s but holds no %s", jl_function_text(c, c->frame->function),
+                 does, jl_show(c, kind));
     wrong->help = is_in_main(c)
                       ? jl_format(c->arena, "make one first: `let cap = %s`", examples[kind])
                       : jl_format(c->arena, "add a parameter `cap: %s`", jl_show(c, kind));
@@ -171,11 +170,13 @@ static void check_wider(struct jl_checker *c, const struct jl_expr *e, jl_type t
     if (type != from->symbol.type) both &= ~1u; /* a CapBudget does not limit max_tasks */
     for (unsigned i = 0; i < JL_LIMITS; i++) {
         if (!(both >> i & 1) || made.limits[i] <= from->limits[i]) continue;
-        JL_WRONG(c, "C3004", e->at, "this %s allows %lld where `%s`, which it is made from, has %lld",
+        JL_WRONG(c, "C3004", e->at,
+                 "this %s allows %lld where `%s`, which it is made from, has %lld",
                  jl_show(c, type), (long long)made.limits[i], from->symbol.name,
                  (long long)from->limits[i])
-            ->help = jl_format(c->arena, "a new capability can only be narrower: write at most %lld",
-                               (long long)from->limits[i]);
+            ->help =
+            jl_format(c->arena, "a new capability can only be narrower: write at most %lld",
+                      (long long)from->limits[i]);
         return;
     }
 }
@@ -211,8 +212,8 @@ static void report_field(struct jl_checker *c, struct jl_name name, jl_type type
         jl_guess(&guess, fields[i].name);
         list = jl_format(c->arena, "%s%s%s", list, i ? ", " : "", fields[i].name);
     }
-    struct jl_diagnostic *wrong = JL_WRONG(c, "T4017", name.at, "%s has no field `%.60s`",
-                                           jl_show(c, type), name.text);
+    struct jl_diagnostic *wrong =
+        JL_WRONG(c, "T4017", name.at, "%s has no field `%.60s`", jl_show(c, type), name.text);
     wrong->help = guess.best ? jl_did_you_mean(c, guess.best)
                              : jl_format(c->arena, "its fields are %s", list);
 }
@@ -226,8 +227,8 @@ static void check_field(struct jl_checker *c, struct jl_expr *e, jl_type type,
     if (!arg->name.text) {
         JL_WRONG(c, "T4022", arg->value->at, "each limit of a %s has its name before it",
                  jl_show(c, type))
-            ->help = jl_format(c->arena, "write `%s: %s`", fields[0].name,
-                               jl_snip(c, arg->value->at));
+            ->help =
+            jl_format(c->arena, "write `%s: %s`", fields[0].name, jl_snip(c, arg->value->at));
         return;
     }
     while (i < count && strcmp(fields[i].name, arg->name.text) != 0) i++;

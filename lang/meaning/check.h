@@ -26,7 +26,7 @@ struct jl_map {
 
 /* A symbol, and what only the checker knows about it. */
 struct jl_known {
-    struct jl_symbol symbol; /* first: a symbol's address is that of its jl_known */
+    struct jl_symbol symbol;            /* first: a symbol's address is that of its jl_known */
     bool             delegatable;       /* a capability that may leave the program */
     bool             learned;           /* made by a literal: what is known of it is all true */
     bool             needs_delegatable; /* a parameter that its function gives outward */
@@ -61,7 +61,7 @@ struct jl_edge {
     struct jl_function *from, *to; /* caller, callee */
 };
 
-struct jl_var { /* a type variable */
+struct jl_var {                 /* a type variable */
     jl_type        type, bound; /* bound 0: not yet */
     bool           is_bad;      /* it stands for JL_BAD */
     bool           is_number;   /* an integer literal has it: the default is i64 */
@@ -108,7 +108,7 @@ struct jl_checker {
     struct jl_map      bound; /* name to 1 + binding */
     struct jl_symbol **caps;  /* bindings that are capabilities */
     uint32_t           cap_count, cap_room;
-    struct jl_map      errors; /* name to index in unit->errors, + 1 */
+    struct jl_map      errors;       /* name to index in unit->errors, + 1 */
     struct jl_map      member_fails; /* method names: 1 none of them can fail, 2 some can */
 
     struct jl_frame      *frame;
@@ -174,17 +174,17 @@ const char     *jl_did_you_mean(struct jl_checker *c, const char *best); /* NULL
 
 /* types.c */
 enum { JL_AS_RESULT = 1 }; /* `!T` is allowed */
-jl_type     jl_read_type(struct jl_checker *c, const struct jl_written *written, unsigned flags);
-jl_type     jl_new_var(struct jl_checker *c, struct jl_span at);
-bool        jl_is_var(const struct jl_checker *c, jl_type type);
+jl_type        jl_read_type(struct jl_checker *c, const struct jl_written *written, unsigned flags);
+jl_type        jl_new_var(struct jl_checker *c, struct jl_span at);
+bool           jl_is_var(const struct jl_checker *c, jl_type type);
 struct jl_var *jl_var_of(struct jl_checker *c, jl_type type);
-jl_type     jl_resolve(struct jl_checker *c, jl_type type);
-void        jl_note_slot(struct jl_checker *c, jl_type *slot);
-bool        jl_unify(struct jl_checker *c, jl_type wanted, jl_type found);
-void        jl_report_unknown(struct jl_checker *c, struct jl_span at, jl_type var);
-const char *jl_show(struct jl_checker *c, jl_type type);
-bool        jl_is_fallible(const struct jl_checker *c, jl_type type);
-jl_type     jl_value_type(const struct jl_checker *c, jl_type type); /* without ! */
+jl_type        jl_resolve(struct jl_checker *c, jl_type type);
+void           jl_note_slot(struct jl_checker *c, jl_type *slot);
+bool           jl_unify(struct jl_checker *c, jl_type wanted, jl_type found);
+void           jl_report_unknown(struct jl_checker *c, struct jl_span at, jl_type var);
+const char    *jl_show(struct jl_checker *c, jl_type type);
+bool           jl_is_fallible(const struct jl_checker *c, jl_type type);
+jl_type        jl_value_type(const struct jl_checker *c, jl_type type); /* without ! */
 /* Whether values of the type contain one of a kind (bits 1 << kind). */
 bool jl_holds(struct jl_checker *c, jl_type type, uint64_t kinds);
 bool jl_has_zero(struct jl_checker *c, jl_type type);
@@ -199,7 +199,7 @@ void jl_report_operator(struct jl_checker *c, struct jl_span at, enum jl_binary 
                         jl_type type);
 extern const char *const jl_binary_text[];
 
-/* fails.c: which functions fail; fills unit->all */
+/* fails.c: finds the functions that fail, and fills unit->all */
 void jl_find_failing(struct jl_checker *c);
 /* effects.c */
 void jl_spread(struct jl_unit *unit, const struct jl_edge *edges, uint32_t count, uint32_t mask);
@@ -208,20 +208,20 @@ void jl_add_effect(struct jl_checker *c, uint32_t effects);
 void jl_add_call(struct jl_checker *c, struct jl_function *callee);
 
 /* check_decl.c */
-void jl_check_function(struct jl_checker *c, struct jl_function *function);
+void        jl_check_function(struct jl_checker *c, struct jl_function *function);
 const char *jl_function_text(const struct jl_checker *c, const struct jl_function *function);
 
 /* check_stmt.c */
 void jl_check_block(struct jl_checker *c, struct jl_block *block); /* in a scope of its own */
-bool jl_block_ends(const struct jl_block *block); /* its end cannot be reached */
+bool jl_block_ends(const struct jl_block *block);                  /* its end cannot be reached */
 
 /* check_expr.c. `wanted` is a hint, 0: none. The result may be VOID or fallible. */
 jl_type jl_check_expr(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
 /* The expression must have a value: neither VOID nor fallible. */
 jl_type jl_check_value(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
 /* The value must have the type. `what` says for what, as "the condition"; NULL. */
-bool jl_check_is(struct jl_checker *c, struct jl_expr *e, jl_type wanted, const char *what);
-jl_type jl_check_closure(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
+bool        jl_check_is(struct jl_checker *c, struct jl_expr *e, jl_type wanted, const char *what);
+jl_type     jl_check_closure(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
 const char *jl_snip(struct jl_checker *c, struct jl_span at); /* source text, at most 40 bytes */
 
 /* check_data.c: members, indexes, arrays, structs */

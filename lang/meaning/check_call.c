@@ -11,15 +11,13 @@ static const char *ordinal(uint32_t index)
     return index < sizeof ordinals / sizeof ordinals[0] ? ordinals[index] : "last";
 }
 
-
 /* A name before an argument must be that of the parameter. */
 static void check_argument_name(struct jl_checker *c, const struct jl_argument *arg,
                                 const char *wanted, const char *callee)
 {
     if (!arg->name.text || arg->name.text == wanted) return;
-    struct jl_diagnostic *wrong = JL_WRONG(c, "T4022", arg->name.at,
-                                           "no parameter `%.60s` of %s stands here",
-                                           arg->name.text, callee);
+    struct jl_diagnostic *wrong = JL_WRONG(
+        c, "T4022", arg->name.at, "no parameter `%.60s` of %s stands here", arg->name.text, callee);
     wrong->help = wanted ? jl_format(c->arena, "the parameter here is `%.60s`", wanted)
                          : "write the argument without a name";
 }
@@ -30,8 +28,8 @@ static void check_one(struct jl_checker *c, struct jl_expr *value, jl_type wante
 {
     if (!jl_check_is(c, value, wanted, "this argument")) return;
     if (outward)
-        jl_check_outward(c, value, jl_format(c->arena, "%s, which is outside of the program",
-                                             callee));
+        jl_check_outward(c, value,
+                         jl_format(c->arena, "%s, which is outside of the program", callee));
     else if (function && jl_is_cap(jl_resolve(c, wanted)))
         jl_note_flow(c, value, function, index);
 }
@@ -113,8 +111,7 @@ static jl_type call_function(struct jl_checker *c, struct jl_expr *e, struct jl_
                              jl_type fn)
 {
     const char **names = jl_new(c->arena, function->param_count * sizeof(char *));
-    for (uint32_t i = 0; i < function->param_count; i++)
-        names[i] = function->params[i].name.text;
+    for (uint32_t i = 0; i < function->param_count; i++) names[i] = function->params[i].name.text;
     e->callee_function = function;
     jl_add_call(c, function);
     if (fn == JL_BAD) return JL_BAD;
@@ -199,7 +196,8 @@ static jl_type call_array(struct jl_checker *c, struct jl_expr *e, jl_type wante
         struct jl_expr   *name = e->args[0].value;
         struct jl_written written = {
             .kind = JL_WRITTEN_NAME, .at = name->at, .name = name->name.text};
-        if (name->kind == JL_E_NAME) element = jl_read_type(c, &written, 0);
+        if (name->kind == JL_E_NAME)
+            element = jl_read_type(c, &written, 0);
         else
             JL_WRONG(c, "N1008", name->at, "the first of two arguments of `array` is a type")
                 ->help = "write `array(i64, n)`";

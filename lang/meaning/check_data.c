@@ -46,8 +46,9 @@ void jl_check_no_member(struct jl_checker *c, struct jl_expr *member, jl_type ty
     wrong->help = jl_did_you_mean(c, guess.best);
     if (guess.best) return;
     enum jl_kind kind = jl_kind_of(c->types, type);
-    wrong->help = kind == JL_ACTOR ? "the state of an actor is its own: add a method that returns it"
-                                   : "look for the member's name in the type's declaration";
+    wrong->help = kind == JL_ACTOR
+                      ? "the state of an actor is its own: add a method that returns it"
+                      : "look for the member's name in the type's declaration";
 }
 
 jl_type jl_check_member(struct jl_checker *c, struct jl_expr *e)
@@ -269,8 +270,7 @@ static void report_fixed(struct jl_checker *c, const struct jl_expr *e)
 
 bool jl_check_place(struct jl_checker *c, struct jl_expr *e)
 {
-    while (e->kind == JL_E_MEMBER && !e->is_len &&
-           jl_kind_of(c->types, e->left->type) == JL_STRUCT)
+    while (e->kind == JL_E_MEMBER && !e->is_len && jl_kind_of(c->types, e->left->type) == JL_STRUCT)
         e = e->left;
     bool is_part = e->kind == JL_E_INDEX && e->right && e->right->kind == JL_E_RANGE;
     if (e->kind == JL_E_INDEX && !is_part) {

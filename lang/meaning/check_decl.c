@@ -42,9 +42,9 @@ static void declare_host(struct jl_checker *c)
         enum jl_symbol_kind kind = entry->kind == JL_HOST_FUNCTION ? JL_SYMBOL_HOST_FUNCTION
                                    : entry->kind == JL_HOST_VALUE  ? JL_SYMBOL_HOST_VALUE
                                                                    : JL_SYMBOL_HOST_TYPE;
-        jl_type           type = entry->kind == JL_HOST_FUNCTION ? entry->fn : entry->type;
-        struct jl_name    name = {entry->name, {0, 0}};
-        struct jl_symbol *symbol = jl_declare(c, kind, name, type);
+        jl_type             type = entry->kind == JL_HOST_FUNCTION ? entry->fn : entry->type;
+        struct jl_name      name = {entry->name, {0, 0}};
+        struct jl_symbol   *symbol = jl_declare(c, kind, name, type);
         symbol->index = i;
     }
 }
@@ -63,8 +63,7 @@ static void declare_types(struct jl_checker *c)
 {
     struct jl_unit *unit = c->unit;
     for (uint32_t i = 0; i < unit->struct_count; i++)
-        unit->structs[i]->type =
-            new_type(c, JL_STRUCT, JL_SYMBOL_STRUCT, unit->structs[i]->name);
+        unit->structs[i]->type = new_type(c, JL_STRUCT, JL_SYMBOL_STRUCT, unit->structs[i]->name);
     for (uint32_t i = 0; i < unit->actor_count; i++)
         unit->actors[i]->type = new_type(c, JL_ACTOR, JL_SYMBOL_ACTOR, unit->actors[i]->name);
     for (uint32_t i = 0; i < unit->interface_count; i++)
@@ -170,14 +169,14 @@ static void check_crossing(struct jl_checker *c, const struct jl_function *signa
             jl_kind_of(c->types, type) == JL_SLICE ? jl_info(c->types, type)->of : type;
         bool crosses = jl_is_number(element) || element == JL_BOOL || type == JL_STR ||
                        type == JL_BAD || (is_result ? type == JL_VOID : jl_is_cap(type));
-        const struct jl_written *at =
-            is_result ? signature->result : signature->params[i].written;
+        const struct jl_written *at = is_result ? signature->result : signature->params[i].written;
         if (!crosses && at)
             JL_WRONG(c, "T4023", at->at, "%s cannot cross to a plugin", jl_show(c, type))->help =
                 "use numbers, bool, str, or slices of numbers";
     }
     if (signature->param_count > 8)
-        JL_WRONG(c, "T4027", signature->name.at, "a method of an interface has at most 8 parameters")
+        JL_WRONG(c, "T4027", signature->name.at,
+                 "a method of an interface has at most 8 parameters")
             ->help = "put numbers of one type into a slice";
 }
 
@@ -189,8 +188,8 @@ static void check_message(struct jl_checker *c, const struct jl_function *method
         jl_type type = is_result ? method->result_type : jl_info(c->types, fn)->params[i];
         const struct jl_written *at = is_result ? method->result : method->params[i].written;
         if (at && !jl_crosses(c, type))
-            JL_WRONG(c, "T4031", at->at, "%s cannot be copied to another task, so no message has it",
-                     jl_show(c, type))
+            JL_WRONG(c, "T4031", at->at,
+                     "%s cannot be copied to another task, so no message has it", jl_show(c, type))
                 ->help = "send numbers, str, slices or structs of these";
     }
 }
@@ -209,8 +208,7 @@ static void fill_methods(struct jl_checker *c, jl_type type, struct jl_function 
         else
             check_message(c, methods[i], list[i].fn);
         for (uint32_t k = 0; k < i; k++)
-            if (name.text && list[k].name == name.text)
-                report_twice(c, name, methods[k]->name.at);
+            if (name.text && list[k].name == name.text) report_twice(c, name, methods[k]->name.at);
     }
     c->types->infos[type].methods = list;
     c->types->infos[type].method_count = count;
@@ -235,8 +233,8 @@ static void fill_types(struct jl_checker *c)
         if (jl_layout(c->types, declared->type)) continue;
         JL_WRONG(c, "T4018", declared->name.at, "`%.60s` contains itself or is too large",
                  declared->name.text)
-            ->help = jl_format(c->arena, "hold the others in a slice: `[]%.60s`",
-                               declared->name.text);
+            ->help =
+            jl_format(c->arena, "hold the others in a slice: `[]%.60s`", declared->name.text);
         c->types->infos[declared->type].field_count = 0;
         (void)jl_layout(c->types, declared->type);
     }
@@ -293,8 +291,7 @@ static void declare_params(struct jl_checker *c, struct jl_function *function, j
 {
     for (uint32_t i = 0; i < function->param_count; i++) {
         jl_type type = jl_info(c->types, fn)->params[i];
-        function->params[i].symbol =
-            jl_declare(c, JL_SYMBOL_PARAM, function->params[i].name, type);
+        function->params[i].symbol = jl_declare(c, JL_SYMBOL_PARAM, function->params[i].name, type);
         function->params[i].symbol->index = i;
     }
 }
@@ -361,8 +358,8 @@ static void check_actor(struct jl_checker *c, struct jl_actor *actor)
     c->actor = actor;
     for (uint32_t i = 0; i < actor->state_count; i++) {
         struct jl_statement *s = actor->state[i];
-        s->symbol = jl_declare(c, JL_SYMBOL_STATE, s->name,
-                               jl_info(c->types, actor->type)->fields[i].type);
+        s->symbol =
+            jl_declare(c, JL_SYMBOL_STATE, s->name, jl_info(c->types, actor->type)->fields[i].type);
         s->symbol->index = i;
     }
     for (uint32_t i = 0; i < actor->method_count; i++) {
@@ -383,8 +380,7 @@ static void check_bodies(struct jl_checker *c)
     for (uint32_t i = 0; i < unit->actor_count; i++) check_actor(c, unit->actors[i]);
     for (uint32_t i = 0; i < unit->function_count; i++)
         check_top(c, unit->functions[i], unit->functions[i]->symbol->type);
-    if (unit->statements)
-        check_top(c, unit->statements, jl_fn_of(c->types, NULL, 0, JL_VOID));
+    if (unit->statements) check_top(c, unit->statements, jl_fn_of(c->types, NULL, 0, JL_VOID));
 }
 
 bool jl_check(struct jl_unit *unit, const struct jl_check_options *options,

@@ -29,8 +29,11 @@ static jl_type check_int(struct jl_checker *c, struct jl_expr *e, jl_type wanted
     if (jl_is_var(c, wanted)) {
         jl_var_of(c, wanted)->is_number = true;
         JL_PUSH(c->arena, c->later, c->later_count, c->later_room) =
-            (struct jl_later){.kind = JL_LATER_FITS, .type = wanted, .at = e->at,
-                              .magnitude = magnitude, .negative = negative};
+            (struct jl_later){.kind = JL_LATER_FITS,
+                              .type = wanted,
+                              .at = e->at,
+                              .magnitude = magnitude,
+                              .negative = negative};
         return wanted;
     }
     jl_type type = jl_is_integer(wanted) ? wanted : JL_I64;
@@ -60,7 +63,9 @@ static jl_type check_function_value(struct jl_checker *c, struct jl_expr *e)
     for (uint32_t i = 0; type && i < jl_info(c->types, type)->param_count; i++) {
         if (!jl_is_cap(jl_info(c->types, type)->params[i])) continue;
         JL_PUSH(c->arena, c->flows, c->flow_count, c->flow_room) =
-            (struct jl_flow){.at = e->at, .callee = function, .index = i,
+            (struct jl_flow){.at = e->at,
+                             .callee = function,
+                             .index = i,
                              .type = jl_info(c->types, type)->params[i]};
     }
     jl_add_call(c, function);
@@ -158,9 +163,8 @@ static jl_type check_binary(struct jl_checker *c, struct jl_expr *e, jl_type wan
         return report_mixed(c, e, right_first ? two : one, right_first ? one : two);
     jl_type type = jl_resolve(c, one);
     if (jl_is_var(c, type))
-        JL_PUSH(c->arena, c->later, c->later_count, c->later_room) =
-            (struct jl_later){.kind = JL_LATER_NUMBER, .type = type, .at = e->at,
-                              .binary = e->binary};
+        JL_PUSH(c->arena, c->later, c->later_count, c->later_room) = (struct jl_later){
+            .kind = JL_LATER_NUMBER, .type = type, .at = e->at, .binary = e->binary};
     else if (!jl_operator_takes(e->binary, type)) {
         jl_report_operator(c, e->at, e->binary, type);
         return is_arithmetic ? JL_BAD : JL_BOOL;
@@ -185,10 +189,10 @@ jl_type jl_check_closure(struct jl_checker *c, struct jl_expr *e, jl_type wanted
     struct jl_function *function = e->function;
     if (!function) return JL_BAD;
     wanted = jl_resolve(c, wanted);
-    bool     has_wanted = wanted && jl_kind_of(c->types, wanted) == JL_FN &&
+    bool has_wanted = wanted && jl_kind_of(c->types, wanted) == JL_FN &&
                       jl_info(c->types, wanted)->param_count == function->param_count;
-    jl_type  result = has_wanted ? jl_info(c->types, wanted)->of : JL_VOID;
-    jl_type *params = jl_new(c->arena, function->param_count * sizeof *params);
+    jl_type         result = has_wanted ? jl_info(c->types, wanted)->of : JL_VOID;
+    jl_type        *params = jl_new(c->arena, function->param_count * sizeof *params);
     struct jl_frame frame = {.function = function, .outer = c->frame};
     struct jl_scope scope = jl_scope_open(c);
     jl_add_call(c, function);

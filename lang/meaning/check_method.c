@@ -52,8 +52,9 @@ static jl_type call_static(struct jl_checker *c, struct jl_expr *e, struct jl_sy
     wrong->help = jl_did_you_mean(c, guess.best);
     if (!guess.best)
         wrong->help = symbol->kind == JL_SYMBOL_ACTOR
-                          ? jl_format(c->arena, "start one with `supervisor.spawn(%s.new())`, and "
-                                                "call its methods",
+                          ? jl_format(c->arena,
+                                      "start one with `supervisor.spawn(%s.new())`, and "
+                                      "call its methods",
                                       symbol->name)
                           : "call the methods of a value of this type";
     return JL_BAD;
@@ -94,8 +95,8 @@ static jl_type call_supervisor(struct jl_checker *c, struct jl_expr *e)
     jl_type type = e->arg_count ? jl_check_value(c, e->args[0].value, 0) : JL_BAD;
     for (uint32_t i = 1; i < e->arg_count; i++) jl_check_value(c, e->args[i].value, 0);
     if (e->arg_count != 1) {
-        JL_WRONG(c, "T4004", e->left->at, "`spawn` of a supervisor takes 1 argument, but %u are given",
-                 e->arg_count)
+        JL_WRONG(c, "T4004", e->left->at,
+                 "`spawn` of a supervisor takes 1 argument, but %u are given", e->arg_count)
             ->help = "write `supervisor.spawn(Name.new())`";
         return JL_BAD;
     }

@@ -53,9 +53,8 @@ static void check_assign(struct jl_checker *c, struct jl_statement *s)
     check_stays(c, s);
     if (!s->compound) return;
     if (jl_is_var(c, type)) {
-        JL_PUSH(c->arena, c->later, c->later_count, c->later_room) =
-            (struct jl_later){.kind = JL_LATER_NUMBER, .type = type, .at = s->target->at,
-                              .binary = s->binary};
+        JL_PUSH(c->arena, c->later, c->later_count, c->later_room) = (struct jl_later){
+            .kind = JL_LATER_NUMBER, .type = type, .at = s->target->at, .binary = s->binary};
     } else if (!jl_operator_takes(s->binary, type)) {
         jl_report_operator(c, s->target->at, s->binary, type);
     } else if (type == JL_STR) {
@@ -278,8 +277,7 @@ static bool statement_ends(const struct jl_statement *s)
     case JL_S_CONTINUE: return true;
     case JL_S_EXPR: return s->value->type == JL_NEVER || s->value->kind == JL_E_BAD;
     case JL_S_LOOP: return !has_break(s->body);
-    case JL_S_WHILE:
-        return s->value->kind == JL_E_BOOL && s->value->value && !has_break(s->body);
+    case JL_S_WHILE: return s->value->kind == JL_E_BOOL && s->value->value && !has_break(s->body);
     case JL_S_IF: return s->otherwise && jl_block_ends(s->body) && jl_block_ends(s->otherwise);
     case JL_S_NURSERY: return jl_block_ends(s->body);
     default: return false;

@@ -64,8 +64,9 @@ static void report_no_task(struct jl_checker *c, const struct jl_expr *left, jl_
                          left->callee_function->name.text);
     else if (is_call)
         help = jl_is_fallible(c, type) ? "write `try` instead" : "remove `await`";
-    JL_WRONG(c, "T4011", left->at, is_call ? "this call is no task, so nothing can be awaited"
-                                           : "`await` needs a task, but this is %s",
+    JL_WRONG(c, "T4011", left->at,
+             is_call ? "this call is no task, so nothing can be awaited"
+                     : "`await` needs a task, but this is %s",
              jl_show(c, type))
         ->help = help;
 }
@@ -93,8 +94,7 @@ static bool is_awaitable(struct jl_checker *c, struct jl_expr *e, struct jl_expr
     switch (call->call) {
     case JL_CALL_FUNCTION:
         if (!call->callee_function->is_async) return false;
-        e->direct =
-            c->frame->nurseries == 0 || !jl_crosses(c, call->callee_function->result_type);
+        e->direct = c->frame->nurseries == 0 || !jl_crosses(c, call->callee_function->result_type);
         if (!e->direct) {
             call->callee_function->is_task = true;
             jl_add_effect(c, JL_EFFECT_SPAWN);
@@ -133,7 +133,8 @@ static void check_crossing(struct jl_checker *c, const struct jl_expr *call)
     for (uint32_t i = 0; i < call->arg_count; i++) {
         const struct jl_expr *value = call->args[i].value;
         if (!jl_holds(c, value->coerce ? value->coerce : value->type, bound)) continue;
-        JL_WRONG(c, "T4031", value->at, "%s belongs to the task that made it, so no other can use it",
+        JL_WRONG(c, "T4031", value->at,
+                 "%s belongs to the task that made it, so no other can use it",
                  jl_show(c, value->type))
             ->help = "give the task what it needs of it";
     }
@@ -214,8 +215,7 @@ jl_type jl_check_spawn(struct jl_checker *c, struct jl_expr *e)
 
 void jl_check_nursery(struct jl_checker *c, struct jl_statement *s)
 {
-    bool may = jl_need_tasks(c, s->keyword, "nursery") &&
-               jl_not_in_defer(c, s->keyword, "nursery");
+    bool may = jl_need_tasks(c, s->keyword, "nursery") && jl_not_in_defer(c, s->keyword, "nursery");
     jl_add_effect(c, JL_EFFECT_NURSERY);
     if (s->value) {
         jl_type type = jl_check_value(c, s->value, 0);
@@ -237,7 +237,6 @@ jl_type jl_check_channel(struct jl_checker *c, struct jl_expr *e)
     jl_type           type = jl_read_type(c, &written, 0);
     jl_add_effect(c, JL_EFFECT_CHANNEL | JL_EFFECT_ALLOC);
     if (e->left) jl_check_is(c, e->left, JL_I64, "the capacity of a channel");
-    if (c->profile != JL_CORE)
-        e->symbol = jl_need_cap(c, JL_CAP_CHANNEL, e->at, "makes a channel");
+    if (c->profile != JL_CORE) e->symbol = jl_need_cap(c, JL_CAP_CHANNEL, e->at, "makes a channel");
     return type;
 }

@@ -114,8 +114,7 @@ static void know_members(struct jl_checker *c)
     for (uint32_t i = 0; c->host && i < c->host->count; i++) {
         const struct jl_host_entry *entry = &c->host->entries[i];
         if (entry->kind == JL_HOST_FUNCTION && entry->receiver)
-            know_member(c, entry->name,
-                        jl_is_fallible(c, jl_info(c->types, entry->fn)->of));
+            know_member(c, entry->name, jl_is_fallible(c, jl_info(c->types, entry->fn)->of));
     }
 }
 
@@ -136,7 +135,7 @@ void jl_find_failing(struct jl_checker *c)
     if (unit->statements) walk_function(&walk, unit->statements, NULL);
     for (uint32_t i = 0; i < unit->all_count; i++) {
         struct jl_function *function = unit->all[i];
-        bool is_main = function->kind == JL_F_UNIT || function == unit->main;
+        bool                is_main = function->kind == JL_F_UNIT || function == unit->main;
         if (is_main) function->effects |= JL_EFFECT_FAILS;
     }
     jl_spread(unit, c->awaits, c->await_count, JL_EFFECT_FAILS);

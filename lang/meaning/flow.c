@@ -5,13 +5,12 @@
  */
 #include "meaning/check.h"
 
-static const uint64_t all_caps = 1u << JL_CAP_SPAWN | 1u << JL_CAP_BUDGET | 1u << JL_CAP_CHANNEL |
-                                 1u << JL_CAP_EXECUTOR;
+static const uint64_t all_caps =
+    1u << JL_CAP_SPAWN | 1u << JL_CAP_BUDGET | 1u << JL_CAP_CHANNEL | 1u << JL_CAP_EXECUTOR;
 
 static bool is_delegatable(const struct jl_expr *value)
 {
-    if (value->kind == JL_E_NAME && value->symbol)
-        return jl_known_of(value->symbol)->delegatable;
+    if (value->kind == JL_E_NAME && value->symbol) return jl_known_of(value->symbol)->delegatable;
     return value->kind == JL_E_CALL && value->call == JL_CALL_CAP_NEW;
 }
 
@@ -40,8 +39,8 @@ static void report_holder(struct jl_checker *c, struct jl_span at, jl_type type,
 static void check_closure(struct jl_checker *c, struct jl_expr *value, const char *to)
 {
     const struct jl_function *function = value->kind == JL_E_CLOSURE ? value->function : NULL;
-    bool carries = value->kind == JL_E_NAME && value->symbol &&
-                   jl_known_of(value->symbol)->carries_cap;
+    bool                      carries =
+        value->kind == JL_E_NAME && value->symbol && jl_known_of(value->symbol)->carries_cap;
     for (uint32_t i = 0; function && i < function->capture_count; i++) {
         struct jl_symbol *symbol = function->captures[i];
         if (jl_holds(c, symbol->type, all_caps) && !jl_known_of(symbol)->delegatable)

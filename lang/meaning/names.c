@@ -91,9 +91,8 @@ static void check_unbound(struct jl_checker *c, struct jl_name name)
                  name.text)
             ->help = "choose another name";
     } else if (found - 1 >= c->scope_begin) {
-        struct jl_diagnostic *wrong =
-            JL_WRONG(c, "N1004", name.at, "`%s` is declared twice%s", name.text,
-                     c->frame ? " in one block" : "");
+        struct jl_diagnostic *wrong = JL_WRONG(c, "N1004", name.at, "`%s` is declared twice%s",
+                                               name.text, c->frame ? " in one block" : "");
         wrong->help = c->frame ? "choose another name, or assign to the first one with `=`"
                                : "choose another name";
         if (old->at.end) {

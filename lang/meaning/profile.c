@@ -21,10 +21,10 @@ static void point(struct jl_checker *c, struct jl_diagnostic *wrong, const char 
 bool jl_need_tasks(struct jl_checker *c, struct jl_span at, const char *word)
 {
     if (c->profile != JL_CORE) return true;
-    point(c,
-          JL_WRONG(c, "P2001", at, "`%s` needs profile :service or higher; this file is :core",
-                   word),
-          "service");
+    point(
+        c,
+        JL_WRONG(c, "P2001", at, "`%s` needs profile :service or higher; this file is :core", word),
+        "service");
     return false;
 }
 

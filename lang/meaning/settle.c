@@ -3,8 +3,8 @@
 #include "meaning/check.h"
 
 const char *const jl_binary_text[] = {
-    [JL_ADD] = "+", [JL_SUB] = "-",  [JL_MUL] = "*", [JL_DIV] = "/",  [JL_REM] = "%",
-    [JL_EQ] = "==", [JL_NE] = "!=",  [JL_LT] = "<",  [JL_LE] = "<=",  [JL_GT] = ">",
+    [JL_ADD] = "+", [JL_SUB] = "-",   [JL_MUL] = "*", [JL_DIV] = "/", [JL_REM] = "%",
+    [JL_EQ] = "==", [JL_NE] = "!=",   [JL_LT] = "<",  [JL_LE] = "<=", [JL_GT] = ">",
     [JL_GE] = ">=", [JL_AND] = "and", [JL_OR] = "or",
 };
 
@@ -92,7 +92,7 @@ static void settle_var(struct jl_checker *c, struct jl_var *var)
     if (jl_is_var(c, type)) {
         struct jl_var *last = jl_var_of(c, type);
         bool           is_number = last->is_number;
-        const char *param = var->param;
+        const char    *param = var->param;
         if (!is_number && param)
             JL_WRONG(c, "T4010", var->at, "nothing here says which type `%.60s` has", param)->help =
                 jl_format(c->arena, "write its type: `|%.60s: i64|`", param);

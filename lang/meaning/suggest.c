@@ -25,8 +25,8 @@ static unsigned distance(const char *left, const char *right, unsigned limit)
         for (unsigned j = 1; j <= m; j++) {
             unsigned differs = left[i - 1] != right[j - 1];
             now[j] = least(last[j] + 1, now[j - 1] + 1, last[j - 1] + differs);
-            bool swapped = i > 1 && j > 1 && left[i - 1] == right[j - 2] &&
-                           left[i - 2] == right[j - 1];
+            bool swapped =
+                i > 1 && j > 1 && left[i - 1] == right[j - 2] && left[i - 2] == right[j - 1];
             if (swapped && before[j - 2] + 1 < now[j]) now[j] = before[j - 2] + 1;
         }
     }

@@ -197,9 +197,10 @@ bool jl_has_zero(struct jl_checker *c, jl_type type)
 
 bool jl_crosses(struct jl_checker *c, jl_type type)
 {
-    return !jl_holds(c, type, 1u << JL_SUPERVISOR | (uint64_t)1 << JL_FN | (uint64_t)1 << JL_TASK |
-                                  (uint64_t)1 << JL_START | (uint64_t)1 << JL_IFACE |
-                                  (uint64_t)1 << JL_HOST);
+    return !jl_holds(c, type,
+                     1u << JL_SUPERVISOR | (uint64_t)1 << JL_FN | (uint64_t)1 << JL_TASK |
+                         (uint64_t)1 << JL_START | (uint64_t)1 << JL_IFACE |
+                         (uint64_t)1 << JL_HOST);
 }
 
 /* A member, a call or a loop needs to know the type at once. */
@@ -256,7 +257,7 @@ static jl_type read_name(struct jl_checker *c, const struct jl_written *written)
     struct jl_guess guess = jl_guess_of(written->name);
     for (uint32_t i = 0; i < c->binding_count; i++) {
         enum jl_symbol_kind kind = c->bindings[i].symbol->kind;
-        bool is_type = kind == JL_SYMBOL_ACTOR || kind == JL_SYMBOL_INTERFACE ||
+        bool                is_type = kind == JL_SYMBOL_ACTOR || kind == JL_SYMBOL_INTERFACE ||
                        kind == JL_SYMBOL_STRUCT || kind == JL_SYMBOL_HOST_TYPE ||
                        (kind == JL_SYMBOL_BUILTIN && c->bindings[i].symbol->type);
         if (is_type) jl_guess(&guess, c->bindings[i].name);
@@ -296,8 +297,8 @@ static jl_type read_channel(struct jl_checker *c, const struct jl_written *writt
     jl_type type = read_element(c, written, false);
     if (type == JL_BAD) return JL_BAD;
     if (jl_crosses(c, type)) return jl_channel_of(c->types, type);
-    JL_WRONG(c, "T4031", written->at,
-             "%s cannot be copied to another task, so no channel takes it", jl_show(c, type))
+    JL_WRONG(c, "T4031", written->at, "%s cannot be copied to another task, so no channel takes it",
+             jl_show(c, type))
         ->help = "send numbers, str, slices or structs of these";
     return JL_BAD;
 }

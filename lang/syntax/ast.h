@@ -234,6 +234,7 @@ struct jl_function {
     uint32_t            capture_count, capture_room;
     uint32_t            effects;
     bool                is_task; /* spawned or awaited somewhere: CPU_Parallel */
+    uint32_t            lowered; /* for lower/ */
 };
 
 struct jl_actor {

@@ -137,7 +137,8 @@ static void read_float(struct jl_lexer *lexer, struct jl_token *token)
     token->kind = JL_T_FLOAT;
     token->number = strtod(digits, NULL);
     if (token->number - token->number != 0)
-        report(lexer, "S1004", token->at.begin, "the number is larger than the largest f64");
+        report(lexer, "S1004", token->at.begin, "the number is larger than the largest f64")->help =
+            "the largest is about 1.8e308";
 }
 
 static bool starts_float(const struct jl_lexer *lexer)
@@ -171,10 +172,12 @@ static void read_number(struct jl_lexer *lexer, struct jl_token *token)
     while (is_letter(look(lexer, 0)) || is_digit(look(lexer, 0))) lexer->at++;
     if (lexer->at > end)
         report(lexer, "S1004", token->at.begin,
-               "a number has decimal digits, `_`, and one of the endings KB, MB and GB");
+               "a number has decimal digits, `_`, and one of the endings KB, MB and GB")
+            ->help = "write it as 1_000_000, 16MB or 0.5";
     else if (!fits)
         report(lexer, "S1004", token->at.begin,
-               "the number is larger than 18446744073709551615, the largest u64");
+               "the number is larger than 18446744073709551615, the largest u64")
+            ->help = "write a smaller number, or an f64 with a point";
 }
 
 /* Strings. */
@@ -218,7 +221,8 @@ static void read_string(struct jl_lexer *lexer, struct jl_token *token)
         if (!count) {
             count = 1;
             lexer->at++;
-            report(lexer, "S1007", lexer->at - 1, "a string is UTF-8; this byte is not");
+            report(lexer, "S1007", lexer->at - 1, "a string is UTF-8; this byte is not")->help =
+                "save the file as UTF-8";
             lexer->at--;
         }
         if (c == '\\') {

@@ -76,6 +76,15 @@ void jl_panic_here(struct jl_parser *parser)
     parser->lost = parser->brackets;
 }
 
+/* What is missing after an error in the same line is a consequence of it. */
+static bool follows_error(const struct jl_parser *parser, struct jl_span at)
+{
+    const struct jl_diagnostics *all = parser->diagnostics;
+    if (!all->count) return false;
+    uint32_t begin = all->items[all->count - 1].at.begin;
+    return begin <= at.begin && !memchr(parser->lexer.source->text + begin, '\n', at.begin - begin);
+}
+
 static const char *describe(struct jl_parser *parser)
 {
     const struct jl_token *token = &parser->token;
@@ -96,7 +105,9 @@ void jl_missing(struct jl_parser *parser, const char *what)
     bool is_after = parser->token.kind == JL_T_NEWLINE || parser->token.kind == JL_T_END ||
                     parser->token.is_first;
     if (is_after) at = (struct jl_span){parser->end, parser->end};
-    jl_complain(parser, "S1001", at, "%s is missing before %s", what, describe(parser));
+    if (!follows_error(parser, at))
+        jl_complain(parser, "S1001", at, "%s is missing before %s", what, describe(parser))->help =
+            jl_format(parser->arena, "write %s here, or remove what is too much", what);
     jl_panic_here(parser);
 }
 

@@ -246,7 +246,8 @@ static struct jl_name parse_declared(struct jl_parser *parser)
 static void bad_item(struct jl_parser *parser, const char *text)
 {
     uint32_t begin = parser->token.at.begin, indent = parser->token.indent;
-    jl_complain(parser, "S1014", parser->token.at, "%s", text);
+    jl_complain(parser, "S1014", parser->token.at, "%s", text)->help =
+        "move it out of the declaration, or remove it";
     jl_panic_here(parser);
     jl_synchronise(parser, indent);
     if (parser->token.at.begin == begin) jl_advance(parser);
@@ -324,7 +325,8 @@ static void parse_signature(struct jl_parser *parser, struct jl_interface *iface
     }
     struct jl_function *method = parse_head(parser, JL_F_SIGNATURE);
     if (!parser->panicking && jl_at_block(parser)) {
-        jl_complain(parser, "S1014", parser->token.at, "a method of an interface has no body");
+        jl_complain(parser, "S1014", parser->token.at, "a method of an interface has no body")
+            ->help = "end the line after the result; an `actor` has methods with bodies";
         jl_parse_block(parser, "", false);
     }
     JL_PUSH(parser->arena, iface->methods, iface->method_count, iface->method_room) = method;

@@ -72,7 +72,8 @@ static struct jl_expr *parse_array(struct jl_parser *parser)
     jl_parse_arguments(parser, expr, ']', "`]`");
     for (uint32_t i = 0; i < expr->arg_count && !parser->panicking; i++) {
         if (!expr->args[i].name.text) continue;
-        jl_complain(parser, "S1001", expr->args[i].name.at, "an element of an array has no name");
+        jl_complain(parser, "S1001", expr->args[i].name.at, "an element of an array has no name")
+            ->help = "write the value alone";
     }
     if (!parser->panicking && !expr->arg_count && parser->token.kind == JL_T_WORD &&
         !parser->token.keyword && !parser->token.is_first) {

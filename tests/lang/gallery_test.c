@@ -93,8 +93,7 @@ static bool is_expected(const char *path, const struct result *result)
         return true;
     }
     char *expected = read_file(path, &length);
-    bool  is_same = expected && length == result->length &&
-                   !memcmp(expected, result->text, length);
+    bool  is_same = expected && length == result->length && !memcmp(expected, result->text, length);
     if (!is_same)
         printf("# %s differs\n# expected:\n%s# found:\n%s", path, expected ? expected : "(none)\n",
                result->text);
