@@ -216,6 +216,7 @@ void jl_check_block(struct jl_checker *c, struct jl_block *block); /* in a scope
 bool jl_block_ends(const struct jl_block *block);                  /* its end cannot be reached */
 
 /* check_expr.c. `wanted` is a hint, 0: none. The result may be VOID or fallible. */
+void    jl_fill(struct jl_checker *c, struct jl_expr **e, struct jl_span at); /* NULL: BAD */
 jl_type jl_check_expr(struct jl_checker *c, struct jl_expr *e, jl_type wanted);
 /* The expression must have a value: neither VOID nor fallible. */
 jl_type jl_check_value(struct jl_checker *c, struct jl_expr *e, jl_type wanted);

@@ -86,6 +86,8 @@ jl_type jl_check_member(struct jl_checker *c, struct jl_expr *e)
 
 jl_type jl_check_range(struct jl_checker *c, struct jl_expr *e, jl_type wanted)
 {
+    jl_fill(c, &e->left, e->at);
+    jl_fill(c, &e->right, e->at);
     bool            right_first = e->left->kind == JL_E_INT && e->right->kind != JL_E_INT;
     struct jl_expr *first = right_first ? e->right : e->left;
     struct jl_expr *second = right_first ? e->left : e->right;
@@ -109,6 +111,8 @@ jl_type jl_check_range(struct jl_checker *c, struct jl_expr *e, jl_type wanted)
 
 static void check_part(struct jl_checker *c, struct jl_expr *range)
 {
+    jl_fill(c, &range->left, range->at);
+    jl_fill(c, &range->right, range->at);
     jl_check_is(c, range->left, JL_I64, "the begin of a part");
     jl_check_is(c, range->right, JL_I64, "the end of a part");
     range->type = JL_I64;

@@ -309,6 +309,7 @@ static void check_top(struct jl_checker *c, struct jl_function *function, jl_typ
     struct jl_frame frame = {.function = function, .infers = function->kind == JL_F_UNIT};
     struct jl_scope scope = jl_scope_open(c);
     c->frame = &frame;
+    if (function->kind == JL_F_UNIT) function->result_type = JL_VOID;
     declare_params(c, function, fn);
     if (function->body) {
         jl_check_block(c, function->body);

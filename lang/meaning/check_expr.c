@@ -257,9 +257,30 @@ static jl_type check_kind(struct jl_checker *c, struct jl_expr *e, jl_type wante
     return JL_BAD;
 }
 
+/* After a syntax error a part may be missing. */
+void jl_fill(struct jl_checker *c, struct jl_expr **e, struct jl_span at)
+{
+    if (*e) return;
+    *e = jl_new(c->arena, sizeof **e);
+    (*e)->kind = JL_E_BAD;
+    (*e)->at = at;
+}
+
+static void fill_parts(struct jl_checker *c, struct jl_expr *e)
+{
+    bool has_right = e->kind == JL_E_BINARY || e->kind == JL_E_RANGE || e->kind == JL_E_INDEX;
+    bool has_left = has_right || e->kind == JL_E_MEMBER || e->kind == JL_E_CALL ||
+                    e->kind == JL_E_UNARY || e->kind == JL_E_TRY || e->kind == JL_E_AWAIT ||
+                    e->kind == JL_E_ASYNC;
+    if (has_left) jl_fill(c, &e->left, e->at);
+    if (has_right) jl_fill(c, &e->right, e->at);
+    for (uint32_t i = 0; i < e->arg_count; i++) jl_fill(c, &e->args[i].value, e->at);
+}
+
 jl_type jl_check_expr(struct jl_checker *c, struct jl_expr *e, jl_type wanted)
 {
     if (!e) return JL_BAD;
+    fill_parts(c, e);
     if (c->depth >= JL_CHECK_DEPTH) {
         JL_WRONG(c, "T4026", e->at, "this expression has more than %d operators in a row",
                  JL_CHECK_DEPTH)

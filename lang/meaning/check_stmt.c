@@ -188,6 +188,7 @@ static void check_defer(struct jl_checker *c, struct jl_statement *s)
     struct jl_frame frame = {.function = s->function, .outer = c->frame};
     struct jl_scope scope = jl_scope_open(c);
     jl_add_call(c, s->function);
+    s->function->result_type = JL_VOID;
     c->frame = &frame;
     jl_check_block(c, s->function->body);
     c->frame = frame.outer;
@@ -212,8 +213,24 @@ static void check_loop(struct jl_checker *c, struct jl_statement *s)
     c->frame->loops--;
 }
 
+/* After a syntax error a part may be missing. */
+static void fill_parts(struct jl_checker *c, struct jl_statement *s)
+{
+    switch (s->kind) {
+    case JL_S_ASSIGN: jl_fill(c, &s->target, s->at); /* fall through */
+    case JL_S_LET:
+    case JL_S_VAR:
+    case JL_S_EXPR:
+    case JL_S_FOR:
+    case JL_S_WHILE:
+    case JL_S_IF: jl_fill(c, &s->value, s->at); break;
+    default: break;
+    }
+}
+
 static void check_statement(struct jl_checker *c, struct jl_statement *s)
 {
+    fill_parts(c, s);
     switch (s->kind) {
     case JL_S_BAD: break;
     case JL_S_LET:
