@@ -23,6 +23,7 @@ class Scope:
     def __init__(self, outer=None):
         self.names = {kind: list(names) for kind, names in outer.names.items()} if outer else {}
         self.mutable = {kind: list(names) for kind, names in outer.mutable.items()} if outer else {}
+        self.counters = set(outer.counters) if outer else set() # changed by their loop alone
 
     def add(self, kind, name, mutable=False):
         self.names.setdefault(kind, []).append(name)
@@ -32,7 +33,8 @@ class Scope:
     def frozen(self):
         """What a spawned block, a closure or a defer may capture: nothing that changes."""
         copy = Scope()
-        copy.names = {kind: [name for name in names if name not in self.mutable.get(kind, ())]
+        copy.names = {kind: [name for name in names
+                             if name not in self.mutable.get(kind, ()) and name not in self.counters]
                       for kind, names in self.names.items()}
         return copy
 
@@ -88,6 +90,8 @@ class Program:
                 inner = f"({inner}) * ({inner}) / 100" if other not in ("i8",) else \
                     f"({inner} % 10) * ({inner} % 10)"
                 # x / 100 * x stays below 100
+            if inner.strip("(-)").isdigit():
+                inner = f"i64({inner})" # a literal that does not fit would not compile
             return f"{kind}({inner})"
         if choice == 6 and scope.names.get("slice " + kind):
             items = chance.choice(scope.names["slice " + kind])
@@ -99,7 +103,8 @@ class Program:
                 return self.small(kind, f"{chance.choice(texts)}.len")
         usable = [name for name, result, parts in self.functions if result == kind]
         if choice == 8 and usable and depth >= 2:
-            name, _, parts = next(f for f in self.functions if f[0] == chance.choice(usable))
+            wanted = chance.choice(usable)
+            name, _, parts = next(f for f in self.functions if f[0] == wanted)
             arguments = ", ".join(self.value(part, scope, depth - 2) for part in parts)
             return f"{name}({arguments})"
         return left
@@ -235,7 +240,7 @@ class Program:
             self.declare(indent, scope)
 
     def loop(self, indent, scope, depth, loops):
-        variable, inner = self.fresh("i"), Scope(scope)
+        variable, inner = self.fresh("n"), Scope(scope)
         form = self.chance.randrange(3)
         if form == 0:
             dots = self.pick("..", "..<", "..=")
@@ -252,6 +257,7 @@ class Program:
             self.put(indent, f"while {variable} < {self.chance.randrange(1, 8)} do")
             self.put(indent + 1, f"{variable} += 1")
             inner.add("i64", variable)
+            inner.counters.add(variable)
         self.statements(indent + 1, inner, self.chance.randrange(1, 3), depth - 1, loops + 1)
         if self.chance.random() < 0.3:
             self.put(indent + 1, f"if {self.condition(inner, 1)} {{ {self.pick('break', 'continue')} }}")
