@@ -60,6 +60,7 @@ bool qt_holds_task(const struct qt_module *module, jl_type type)
 jl_type qt_operand_type(const struct qt_rule *r, uint32_t position)
 {
     if (position >= r->node->operand_count) return JL_BAD;
+    if (r->node->operands[position].kind != QT_NODE) return JL_BAD; /* a block or a function */
     return r->function->nodes[r->node->operands[position].index].type;
 }
 
