@@ -128,15 +128,10 @@ static void find_block(struct jl_parser *parser)
 
 static void report_no_block(struct jl_parser *parser, const char *after)
 {
-    if (jl_at_sign(parser, '=')) {
-        jl_complain(parser, "S1001", parser->token.at, "`=` assigns; it does not compare")->help =
-            "write `==`";
-    } else {
-        struct jl_span at = {parser->end, parser->end};
-        if (!parser->token.is_first && parser->token.kind != JL_T_NEWLINE) at = parser->token.at;
-        jl_complain(parser, "S1001", at, "`do` is missing after %s", after)->help =
-            "a block is `do ... end` or `{ ... }`";
-    }
+    struct jl_span at = {parser->end, parser->end};
+    if (!parser->token.is_first && parser->token.kind != JL_T_NEWLINE) at = parser->token.at;
+    jl_complain(parser, "S1001", at, "`do` is missing after %s", after)->help =
+        "a block is `do ... end` or `{ ... }`";
 }
 
 bool jl_open_block(struct jl_parser *parser, struct jl_open *open, const char *after)

@@ -264,12 +264,19 @@ static bool at_function(const struct jl_parser *parser)
            (jl_at_word(parser, JL_K_func) || jl_at_word(parser, JL_K_async));
 }
 
+static void bad_end(struct jl_parser *parser)
+{
+    jl_complain(parser, "S1001", parser->token.at, "the line should end here")->help =
+        "put what follows on a line of its own";
+    jl_panic_here(parser);
+}
+
 /* After an item: its line must be over. */
 static void end_item(struct jl_parser *parser, uint32_t indent)
 {
     if (!parser->panicking && parser->token.kind != JL_T_NEWLINE &&
         parser->token.kind != JL_T_END && !jl_at_word(parser, JL_K_end) && !jl_at_sign(parser, '}'))
-        jl_missing(parser, "the end of the line");
+        bad_end(parser);
     if (parser->panicking) jl_synchronise(parser, indent);
 }
 

@@ -149,11 +149,25 @@ static struct jl_expr *parse_range(struct jl_parser *parser)
 
 struct jl_expr *jl_parse_expr(struct jl_parser *parser) { return parse_range(parser); }
 
+/* `if a = b`: read as a comparison. */
+static struct jl_expr *parse_equals(struct jl_parser *parser, struct jl_expr *left)
+{
+    struct jl_expr *expr = jl_new_expr(parser, JL_E_BINARY, left->at);
+    jl_complain(parser, "S1001", parser->token.at, "`=` assigns; it does not compare")->help =
+        "write `==`";
+    jl_advance(parser);
+    expr->binary = JL_EQ;
+    expr->left = left;
+    expr->right = jl_parse_expr(parser);
+    return jl_done_expr(parser, expr);
+}
+
 struct jl_expr *jl_parse_head(struct jl_parser *parser)
 {
     bool before = parser->is_head;
     parser->is_head = true;
     struct jl_expr *expr = jl_parse_expr(parser);
+    if (jl_at_sign(parser, '=') && !parser->panicking) expr = parse_equals(parser, expr);
     parser->is_head = before;
     return expr;
 }
