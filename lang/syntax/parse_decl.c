@@ -274,9 +274,10 @@ static void bad_end(struct jl_parser *parser)
 /* After an item: its line must be over. */
 static void end_item(struct jl_parser *parser, uint32_t indent)
 {
-    if (!parser->panicking && parser->token.kind != JL_T_NEWLINE &&
-        parser->token.kind != JL_T_END && !jl_at_word(parser, JL_K_end) && !jl_at_sign(parser, '}'))
-        bad_end(parser);
+    bool is_over = parser->token.kind == JL_T_NEWLINE || parser->token.kind == JL_T_END ||
+                   jl_at_word(parser, JL_K_end) || jl_at_sign(parser, '}') ||
+                   (parser->token.is_first && jl_at_declaration(parser)); /* a block had no end */
+    if (!parser->panicking && !is_over) bad_end(parser);
     if (parser->panicking) jl_synchronise(parser, indent);
 }
 

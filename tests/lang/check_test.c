@@ -3,7 +3,7 @@
  * The checker on programs that nobody wrote: pieces of the gallery and of the documents, cut, mixed
  * and damaged. It must come back, and a program without errors must be typed all over.
  */
-#include "harness/harness.h"
+#include "harness.h"
 #include "meaning/meaning.h"
 #include "rows.h"
 #include "syntax/syntax.h"

@@ -4,7 +4,7 @@
  * the code blocks of the documents. With GALLERY_WRITE=1 in the environment the expected texts are
  * written instead of compared.
  */
-#include "harness/harness.h"
+#include "harness.h"
 #include "meaning/meaning.h"
 #include "rows.h"
 #include "syntax/syntax.h"
