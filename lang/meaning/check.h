@@ -153,7 +153,7 @@ struct jl_symbol *jl_new_symbol(struct jl_checker *c, enum jl_symbol_kind kind, 
                                 jl_type type);
 struct jl_symbol *jl_declare(struct jl_checker *c, enum jl_symbol_kind kind, struct jl_name name,
                              jl_type type);
-struct jl_symbol *jl_find(const struct jl_checker *c, const char *name);
+struct jl_symbol *jl_look_up(const struct jl_checker *c, const char *name);
 /* Finds a name, marks it used and captured. NULL: reported. */
 struct jl_symbol *jl_use(struct jl_checker *c, struct jl_name name);
 void              jl_capture(struct jl_checker *c, struct jl_symbol *symbol, struct jl_span at);

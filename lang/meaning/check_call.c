@@ -43,12 +43,12 @@ static bool lacks_cap(struct jl_checker *c, const struct jl_expr *e, jl_type wan
     const struct jl_expr *value = e->args[index].value;
     if (e->arg_count >= params) { /* nothing is left out: it is of another type then */
         const struct jl_symbol *symbol =
-            value->kind == JL_E_NAME ? jl_find(c, value->name.text) : NULL;
+            value->kind == JL_E_NAME ? jl_look_up(c, value->name.text) : NULL;
         return symbol && symbol->kind <= JL_SYMBOL_STATE && symbol->type != JL_BAD &&
                !jl_is_cap(symbol->type);
     }
     if (value->kind == JL_E_NAME) {
-        const struct jl_symbol *symbol = jl_find(c, value->name.text);
+        const struct jl_symbol *symbol = jl_look_up(c, value->name.text);
         return !symbol || symbol->type != wanted;
     }
     return value->kind != JL_E_STRUCT && value->kind != JL_E_CALL;
@@ -280,7 +280,7 @@ static jl_type call_self(struct jl_checker *c, struct jl_expr *e, struct jl_func
 static jl_type call_name(struct jl_checker *c, struct jl_expr *e, jl_type wanted)
 {
     struct jl_name      name = {e->left->name.text, e->left->at};
-    struct jl_symbol   *symbol = jl_find(c, name.text);
+    struct jl_symbol   *symbol = jl_look_up(c, name.text);
     struct jl_function *method = own_method(c, name.text);
     if (method && (!symbol || symbol->kind > JL_SYMBOL_STATE)) return call_self(c, e, method);
     if (symbol && symbol->kind == JL_SYMBOL_FUNCTION) {

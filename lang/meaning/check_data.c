@@ -218,7 +218,7 @@ static jl_type check_struct_fields(struct jl_checker *c, struct jl_expr *e, jl_t
 
 jl_type jl_check_struct(struct jl_checker *c, struct jl_expr *e)
 {
-    struct jl_symbol *symbol = jl_find(c, e->name.text);
+    struct jl_symbol *symbol = jl_look_up(c, e->name.text);
     if (symbol && symbol->kind == JL_SYMBOL_STRUCT) {
         symbol->is_used = true;
         return check_struct_fields(c, e, symbol->type);

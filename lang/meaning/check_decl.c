@@ -91,9 +91,10 @@ static void report_twice(struct jl_checker *c, struct jl_name name, struct jl_sp
 
 static jl_type field_type(struct jl_checker *c, struct jl_written *written)
 {
+    if (!written) return JL_BAD;
     jl_type  type = jl_read_type(c, written, 0);
     uint64_t refused = (uint64_t)1 << JL_TASK;
-    if (written && type == JL_VOID) {
+    if (type == JL_VOID) {
         JL_WRONG(c, "T4015", written->at, "void has no values, so no field can have this type")
             ->help = "remove the field";
         return JL_BAD;

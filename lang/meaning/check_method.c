@@ -215,7 +215,7 @@ jl_type jl_check_method(struct jl_checker *c, struct jl_expr *e)
 {
     struct jl_expr *receiver = e->left->left;
     if (receiver->kind == JL_E_NAME) {
-        struct jl_symbol *symbol = jl_find(c, receiver->name.text);
+        struct jl_symbol *symbol = jl_look_up(c, receiver->name.text);
         if (symbol && is_type(symbol)) return call_static(c, e, symbol);
     }
     jl_type type = jl_check_value(c, receiver, 0);

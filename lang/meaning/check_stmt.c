@@ -33,7 +33,7 @@ static void check_let(struct jl_checker *c, struct jl_statement *s)
 static void check_stays(struct jl_checker *c, const struct jl_statement *s)
 {
     const struct jl_expr *root = s->target;
-    if (!jl_holds(c, s->value->type, (uint64_t)1 << JL_TASK)) return;
+    if (!root || !jl_holds(c, s->value->type, (uint64_t)1 << JL_TASK)) return;
     while (root && (root->kind == JL_E_MEMBER || root->kind == JL_E_INDEX)) root = root->left;
     bool is_near = root && root->kind == JL_E_NAME && root->symbol &&
                    jl_known_of(root->symbol)->nurseries >= c->frame->nurseries;

@@ -38,7 +38,7 @@ static void walk_function(struct walk *w, struct jl_function *function, struct j
 static void await_name(struct walk *w, const char *name)
 {
     struct jl_checker      *c = w->c;
-    const struct jl_symbol *symbol = jl_find(c, name);
+    const struct jl_symbol *symbol = jl_look_up(c, name);
     if (symbol && symbol->kind == JL_SYMBOL_FUNCTION)
         JL_PUSH(c->arena, c->awaits, c->await_count, c->await_room) =
             (struct jl_edge){w->function, symbol->function};

@@ -117,7 +117,7 @@ struct jl_symbol *jl_declare(struct jl_checker *c, enum jl_symbol_kind kind, str
     return symbol;
 }
 
-struct jl_symbol *jl_find(const struct jl_checker *c, const char *name)
+struct jl_symbol *jl_look_up(const struct jl_checker *c, const char *name)
 {
     uint32_t found = jl_map_get(&c->bound, name);
     return found ? c->bindings[found - 1].symbol : NULL;
@@ -198,7 +198,7 @@ void jl_capture(struct jl_checker *c, struct jl_symbol *symbol, struct jl_span a
 
 struct jl_symbol *jl_use(struct jl_checker *c, struct jl_name name)
 {
-    struct jl_symbol *symbol = jl_find(c, name.text);
+    struct jl_symbol *symbol = jl_look_up(c, name.text);
     if (!symbol) {
         if (!name.text) return NULL;
         const char           *near = jl_suggest_name(c, name.text);

@@ -235,7 +235,7 @@ bool jl_is_deep(struct jl_checker *c, jl_type type, struct jl_span at)
 
 static jl_type read_name(struct jl_checker *c, const struct jl_written *written)
 {
-    const struct jl_symbol *symbol = jl_find(c, written->name);
+    const struct jl_symbol *symbol = jl_look_up(c, written->name);
     if (!strcmp(written->name, "void")) return JL_VOID;
     if (!strcmp(written->name, "error")) return JL_ERROR;
     if (symbol) {
