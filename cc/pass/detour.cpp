@@ -2,7 +2,7 @@
 //
 // Ways of untrusted code around its checks, and out of its task. All are refused.
 //
-//   without marks   JANUS_NO_OPS, the word of the checks
+//   without marks   JANUS_NO_OPS, JANUS_OWN_OPS, the word of the checks
 //   placed code     sections, constructors, functions chosen at load time, libraries in pragmas
 //   built-ins       those that move the stack, the program counter or the thread pointer, that make
 //                   the CPU wait, or that leave state behind which tasks share
@@ -114,6 +114,8 @@ void Detour::judgeData()
 
 void Detour::judgeMarkless()
 {
+    for (const Function *function : ownFunctions(module))
+        refuse(nullptr, function, "be JANUS_OWN_OPS: " + function->getName());
     for (const Function *function : freeFunctions(module))
         refuse(nullptr, function, "be JANUS_NO_OPS: " + function->getName());
     for (const GlobalVariable &variable : module.globals())

@@ -32,12 +32,14 @@ enum {
 
 // A payment that moves ahead of a call is lost or doubled if the call returns twice or throws. The
 // library's own calls read the fuel, as janus_budget_get_current does, and note the time in ops. So
-// they must find exactly what the source has paid until then.
+// they must find exactly what the source has paid until then. In a function that is JANUS_OWN_OPS
+// any call may lead to such a call, and must find the same.
 static bool isFence(const Instruction &instruction)
 {
     auto *call = dyn_cast<CallBase>(&instruction);
     if (!call) return false;
     const Function *callee = call->getCalledFunction();
+    if (call->getFunction()->hasFnAttribute(attrOwnOps) && !isPlain(*call)) return true;
     return returnsTwice(*call) || mayThrowOut(*call) ||
            (callee && isRuntimeName(callee->getName()));
 }

@@ -25,6 +25,7 @@ namespace janus
 {
 
 static const char *const noOpsAnnotation = "janus.no_ops";
+static const char *const ownOpsAnnotation = "janus.own_ops";
 
 // The length that a call copies or fills, or null. With -fno-builtin, and with _FORTIFY_SOURCE, the
 // memory functions are ordinary calls.
@@ -172,7 +173,7 @@ static unsigned markFunction(Function &function, bool wrap, bool pays)
     return marks + markEdges(edges);
 }
 
-SmallPtrSet<const Function *, 8> freeFunctions(const Module &module)
+static SmallPtrSet<const Function *, 8> annotated(const Module &module, StringRef annotation)
 {
     SmallPtrSet<const Function *, 8> found;
     const GlobalVariable            *list = module.getNamedGlobal("llvm.global.annotations");
@@ -182,10 +183,42 @@ SmallPtrSet<const Function *, 8> freeFunctions(const Module &module)
         auto *function = dyn_cast<Function>(entry->getOperand(0)->stripPointerCasts());
         auto *text = dyn_cast<GlobalVariable>(entry->getOperand(1)->stripPointerCasts());
         auto *bytes = text ? dyn_cast<ConstantDataArray>(text->getInitializer()) : nullptr;
-        if (function && bytes && bytes->isCString() && bytes->getAsCString() == noOpsAnnotation)
+        if (function && bytes && bytes->isCString() && bytes->getAsCString() == annotation)
             found.insert(function);
     }
     return found;
+}
+
+SmallPtrSet<const Function *, 8> freeFunctions(const Module &module)
+{
+    return annotated(module, noOpsAnnotation);
+}
+
+SmallPtrSet<const Function *, 8> ownFunctions(const Module &module)
+{
+    return annotated(module, ownOpsAnnotation);
+}
+
+// A function that says by janus_op what it pays: another compiler has counted it.
+static unsigned markOwn(Function &function)
+{
+    unsigned                    marks = 0;
+    SmallVector<CallBase *, 32> calls;
+    for (Instruction &instruction : instructions(function))
+        if (auto *call = dyn_cast<CallBase>(&instruction)) calls.push_back(call);
+    for (CallBase *call : calls)
+        if (markExplicit(*call)) marks++;
+    function.addFnAttr(attrOwnOps);
+    return marks;
+}
+
+// Inlined into another function, it would lose its attribute, and its payments could move.
+static void keepApart(Function &function, const SmallPtrSet<const Function *, 8> &own)
+{
+    for (Instruction &instruction : instructions(function)) {
+        auto *call = dyn_cast<CallBase>(&instruction);
+        if (call && own.count(call->getCalledFunction())) call->setIsNoInline();
+    }
 }
 
 // A body that only helps to inline a function of another object: C99's inline, extern templates,
@@ -261,7 +294,7 @@ static void forgetThreadAddresses(Function &function)
 
 void markModule(Module &module, ModuleAnalysisManager &analyses, const Options &options)
 {
-    SmallPtrSet<const Function *, 8> free = freeFunctions(module);
+    SmallPtrSet<const Function *, 8> free = freeFunctions(module), own = ownFunctions(module);
     for (Function &function : module) // whatever its declaration says
         for (Instruction &instruction : instructions(function))
             if (auto *call = dyn_cast<CallBase>(&instruction))
@@ -277,7 +310,10 @@ void markModule(Module &module, ModuleAnalysisManager &analyses, const Options &
         if (function.hasFnAttribute(Attribute::Naked) || free.count(&function)) continue;
         answerConstant(function);
         forgetThreadAddresses(function);
-        unsigned marks = markFunction(function, options.wrap, mayCycleFree(function));
+        if (!own.empty() && !own.count(&function)) keepApart(function, own);
+        unsigned marks = own.count(&function)
+                             ? markOwn(function)
+                             : markFunction(function, options.wrap, mayCycleFree(function));
         if (marks == 0 && isQuickBody(function, options.untrusted))
             function.addFnAttr(attrQuick);
         else if (marks > 0)

@@ -51,8 +51,10 @@ llvm::SmallVector<Edge, 16> retreatingEdges(llvm::Function &function);
 // edge the normal one of an invoke.
 llvm::BasicBlock *splitEdge(llvm::BasicBlock *from, llvm::BasicBlock *to);
 
-// mark.cpp: functions with the attribute JANUS_NO_OPS; puts marks, and gives calls to wrappers.
+// mark.cpp: functions with the attribute JANUS_NO_OPS or JANUS_OWN_OPS; puts marks, and gives calls
+// to wrappers.
 llvm::SmallPtrSet<const llvm::Function *, 8> freeFunctions(const llvm::Module &module);
+llvm::SmallPtrSet<const llvm::Function *, 8> ownFunctions(const llvm::Module &module);
 void markModule(llvm::Module &module, llvm::ModuleAnalysisManager &analyses,
                 const Options &options);
 

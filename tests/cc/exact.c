@@ -304,6 +304,22 @@ static void explicit_ops(uint64_t n)
     for (uint64_t i = 0; i < 10; i++) janus_op(3);
 }
 
+/* It pays by janus_op alone, and each payment stays between its calls. */
+__attribute__((annotate("janus.own_ops"))) static void own_function(uint64_t n)
+{
+    uint64_t begin = count_spent(), wrong = 0;
+    for (uint64_t i = 1; i <= n; i++) {
+        callee(i);
+        janus_op(2);
+        if (count_spent() != begin + 5 * i - 3) wrong++;
+        janus_op(3);
+    }
+    sink = wrong;
+    if (wrong > 0) janus_op(1000000);
+}
+
+static void calls_own(uint64_t n) { own_function(n); }
+
 /* Memory. */
 
 static char from[1000064], to[1000064];
@@ -454,6 +470,7 @@ const struct exact exact_cases[] = {
     {"library_calls", library_calls, 1000, 3000, 0},
     {"calls_free", calls_free, 1000, 1, 0},
     {"explicit_ops", explicit_ops, 11, 7 + 11 + 40, 0},
+    {"calls_own", calls_own, 100, 1 + 5 * 100, 0},
     {"seldom_half", seldom_half, 100, 99 + 25 * 10, 0},
     {"copy_63", copy_63, 0, 1, 0},
     {"copy_constants", copy_constants, 0, 0 + 1 + 1 + 2 + 15625, 0},
