@@ -136,7 +136,7 @@ static uint32_t load(const char *path, const char **why)
     return count;
 }
 
-int64_t jl_load_plugin(void *result, const void *const *arguments)
+int64_t jl_prelude_load_plugin(void *result, const void *const *arguments)
 {
     const struct jl_text *path = arguments[0];
     char                  text[1024], full[1040];

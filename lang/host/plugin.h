@@ -6,6 +6,6 @@
 #include <stdint.h>
 
 /* load_untrusted_plugin(path: str) -> Plugin, code of a host table. */
-int64_t jl_load_plugin(void *result, const void *const *arguments);
+int64_t jl_prelude_load_plugin(void *result, const void *const *arguments);
 
 #endif

@@ -42,33 +42,33 @@ static int64_t write_line(FILE *file, const struct jl_text *text)
     return 0;
 }
 
-int64_t jl_print(void *result, const void *const *arguments);
-int64_t jl_log(void *result, const void *const *arguments);
-int64_t jl_process(void *result, const void *const *arguments);
-int64_t jl_sleep(void *result, const void *const *arguments);
-int64_t jl_now(void *result, const void *const *arguments);
-int64_t jl_args(void *result, const void *const *arguments);
-int64_t jl_parse_int(void *result, const void *const *arguments);
-int64_t jl_find(void *result, const void *const *arguments);
-int64_t jl_trim(void *result, const void *const *arguments);
-int64_t jl_upper(void *result, const void *const *arguments);
-int64_t jl_bytes(void *result, const void *const *arguments);
-int64_t jl_text(void *result, const void *const *arguments);
+int64_t jl_prelude_print(void *result, const void *const *arguments);
+int64_t jl_prelude_log(void *result, const void *const *arguments);
+int64_t jl_prelude_process(void *result, const void *const *arguments);
+int64_t jl_prelude_sleep(void *result, const void *const *arguments);
+int64_t jl_prelude_now(void *result, const void *const *arguments);
+int64_t jl_prelude_args(void *result, const void *const *arguments);
+int64_t jl_prelude_parse_int(void *result, const void *const *arguments);
+int64_t jl_prelude_find(void *result, const void *const *arguments);
+int64_t jl_prelude_trim(void *result, const void *const *arguments);
+int64_t jl_prelude_upper(void *result, const void *const *arguments);
+int64_t jl_prelude_bytes(void *result, const void *const *arguments);
+int64_t jl_prelude_text(void *result, const void *const *arguments);
 
-int64_t jl_print(void *result, const void *const *arguments)
+int64_t jl_prelude_print(void *result, const void *const *arguments)
 {
     (void)result;
     return write_line(stdout, arguments[0]);
 }
 
-int64_t jl_log(void *result, const void *const *arguments)
+int64_t jl_prelude_log(void *result, const void *const *arguments)
 {
     (void)result;
     return write_line(stderr, arguments[0]);
 }
 
 /* The answer of the documents' web server: a page that shows what came. */
-int64_t jl_process(void *result, const void *const *arguments)
+int64_t jl_prelude_process(void *result, const void *const *arguments)
 {
     static const char     hello[] = "Hello from Janus.\n";
     const struct jl_text *body = arguments[0];
@@ -79,7 +79,7 @@ int64_t jl_process(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_sleep(void *result, const void *const *arguments)
+int64_t jl_prelude_sleep(void *result, const void *const *arguments)
 {
     (void)result;
     const int64_t *milliseconds = arguments[0];
@@ -88,7 +88,7 @@ int64_t jl_sleep(void *result, const void *const *arguments)
     return janus_sleep(time * JANUS_MS);
 }
 
-int64_t jl_now(void *result, const void *const *arguments)
+int64_t jl_prelude_now(void *result, const void *const *arguments)
 {
     (void)arguments;
     int64_t now = (int64_t)janus_now_ns();
@@ -96,7 +96,7 @@ int64_t jl_now(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_args(void *result, const void *const *arguments)
+int64_t jl_prelude_args(void *result, const void *const *arguments)
 {
     (void)arguments;
     struct jl_slice made = jl_slice_new(word_count, sizeof(struct jl_text), 0);
@@ -108,7 +108,7 @@ int64_t jl_args(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_parse_int(void *result, const void *const *arguments)
+int64_t jl_prelude_parse_int(void *result, const void *const *arguments)
 {
     const struct jl_text *text = arguments[0];
     char                  digits[24], *end;
@@ -123,7 +123,7 @@ int64_t jl_parse_int(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_find(void *result, const void *const *arguments)
+int64_t jl_prelude_find(void *result, const void *const *arguments)
 {
     const struct jl_text *text = arguments[0], *part = arguments[1];
     int64_t               at = part->length == 0 ? 0 : -1;
@@ -138,7 +138,7 @@ int64_t jl_find(void *result, const void *const *arguments)
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
-int64_t jl_trim(void *result, const void *const *arguments)
+int64_t jl_prelude_trim(void *result, const void *const *arguments)
 {
     struct jl_text text = *(const struct jl_text *)arguments[0];
     while (text.length > 0 && is_blank(text.bytes[text.length - 1])) text.length--;
@@ -150,7 +150,7 @@ int64_t jl_trim(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_upper(void *result, const void *const *arguments)
+int64_t jl_prelude_upper(void *result, const void *const *arguments)
 {
     struct jl_text text = *(const struct jl_text *)arguments[0];
     if (text.length > 0) {
@@ -165,7 +165,7 @@ int64_t jl_upper(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_bytes(void *result, const void *const *arguments)
+int64_t jl_prelude_bytes(void *result, const void *const *arguments)
 {
     const struct jl_text *text = arguments[0];
     struct jl_slice       made = jl_slice_new(text->length, 1, 0);
@@ -174,7 +174,7 @@ int64_t jl_bytes(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_text(void *result, const void *const *arguments)
+int64_t jl_prelude_text(void *result, const void *const *arguments)
 {
     const struct jl_slice *bytes = arguments[0];
     struct jl_text         made = {"", bytes->length};
@@ -194,27 +194,27 @@ const struct jl_host_row jl_prelude_rows[] = {
     {.type = "Server"},
     {.type = "Connection"},
     {.type = "UntrustedPlugin"},
-    CODE("print(text: str)", jl_print, "io"),
-    CODE("log(text: str)", jl_log, "io"),
-    CODE("process(body: str) -> str", jl_process, "alloc"),
-    CODE("sleep(milliseconds: i64) -> !void", jl_sleep, "await"),
-    CODE("now() -> i64", jl_now, NULL),
-    CODE("args() -> []str", jl_args, "alloc"),
-    CODE("parse_int(text: str) -> !i64", jl_parse_int, NULL),
-    CODE("find(text: str, part: str) -> i64", jl_find, NULL),
-    CODE("trim(text: str) -> str", jl_trim, NULL),
-    CODE("upper(text: str) -> str", jl_upper, "alloc"),
-    CODE("bytes(text: str) -> []u8", jl_bytes, "alloc"),
-    CODE("text(bytes: []u8) -> str", jl_text, "alloc"),
-    CODE("bind(address: str) -> !Server", jl_bind, "io"),
-    CODE("Server.accept() -> !Connection", jl_server_accept, "io await"),
-    CODE("Connection.read_body() -> !str", jl_connection_read_body, "io await alloc"),
-    CODE("Connection.method() -> str", jl_connection_method, NULL),
-    CODE("Connection.path() -> str", jl_connection_path, NULL),
-    CODE("Connection.write_response(response: str) -> !void", jl_connection_write_response,
+    CODE("print(text: str)", jl_prelude_print, "io"),
+    CODE("log(text: str)", jl_prelude_log, "io"),
+    CODE("process(body: str) -> str", jl_prelude_process, "alloc"),
+    CODE("sleep(milliseconds: i64) -> !void", jl_prelude_sleep, "await"),
+    CODE("now() -> i64", jl_prelude_now, NULL),
+    CODE("args() -> []str", jl_prelude_args, "alloc"),
+    CODE("parse_int(text: str) -> !i64", jl_prelude_parse_int, NULL),
+    CODE("find(text: str, part: str) -> i64", jl_prelude_find, NULL),
+    CODE("trim(text: str) -> str", jl_prelude_trim, NULL),
+    CODE("upper(text: str) -> str", jl_prelude_upper, "alloc"),
+    CODE("bytes(text: str) -> []u8", jl_prelude_bytes, "alloc"),
+    CODE("text(bytes: []u8) -> str", jl_prelude_text, "alloc"),
+    CODE("bind(address: str) -> !Server", jl_prelude_bind, "io"),
+    CODE("Server.accept() -> !Connection", jl_prelude_server_accept, "io await"),
+    CODE("Connection.read_body() -> !str", jl_prelude_connection_read_body, "io await alloc"),
+    CODE("Connection.method() -> str", jl_prelude_connection_method, NULL),
+    CODE("Connection.path() -> str", jl_prelude_connection_path, NULL),
+    CODE("Connection.write_response(response: str) -> !void", jl_prelude_connection_write_response,
          "io await"),
-    CODE("Connection.end()", jl_connection_end, "io"),
-    CODE("load_untrusted_plugin(path: str) -> UntrustedPlugin", jl_load_plugin, "io native"),
+    CODE("Connection.end()", jl_prelude_connection_end, "io"),
+    CODE("load_untrusted_plugin(path: str) -> UntrustedPlugin", jl_prelude_load_plugin, "io native"),
     {.value = "input_data: []u8", .address = &jl_input_data, .symbol = "jl_input_data"},
 };
 const uint32_t jl_prelude_row_count = sizeof jl_prelude_rows / sizeof jl_prelude_rows[0];

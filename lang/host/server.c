@@ -286,7 +286,7 @@ static int64_t read_body(struct connection *connection, struct request *request,
     return error;
 }
 
-int64_t jl_connection_read_body(void *result, const void *const *arguments)
+int64_t jl_prelude_connection_read_body(void *result, const void *const *arguments)
 {
     int64_t            error;
     struct connection *connection = take(arguments[0], &error);
@@ -326,17 +326,17 @@ static int64_t word(void *result, const void *const *arguments, bool method)
     return 0;
 }
 
-int64_t jl_connection_method(void *result, const void *const *arguments)
+int64_t jl_prelude_connection_method(void *result, const void *const *arguments)
 {
     return word(result, arguments, true);
 }
 
-int64_t jl_connection_path(void *result, const void *const *arguments)
+int64_t jl_prelude_connection_path(void *result, const void *const *arguments)
 {
     return word(result, arguments, false);
 }
 
-int64_t jl_connection_write_response(void *result, const void *const *arguments)
+int64_t jl_prelude_connection_write_response(void *result, const void *const *arguments)
 {
     (void)result;
     int64_t               error;
@@ -351,7 +351,7 @@ int64_t jl_connection_write_response(void *result, const void *const *arguments)
     return error == 0 ? 0 : client_failed(connection, 0, error);
 }
 
-int64_t jl_connection_end(void *result, const void *const *arguments)
+int64_t jl_prelude_connection_end(void *result, const void *const *arguments)
 {
     (void)result;
     int64_t            error;
@@ -362,7 +362,7 @@ int64_t jl_connection_end(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_bind(void *result, const void *const *arguments)
+int64_t jl_prelude_bind(void *result, const void *const *arguments)
 {
     const struct jl_text *text = arguments[0];
     char                  name[160];
@@ -380,7 +380,7 @@ int64_t jl_bind(void *result, const void *const *arguments)
     return 0;
 }
 
-int64_t jl_server_accept(void *result, const void *const *arguments)
+int64_t jl_prelude_server_accept(void *result, const void *const *arguments)
 {
     janus_io           listener;
     struct connection *connection = calloc(1, sizeof *connection);

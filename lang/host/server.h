@@ -5,12 +5,12 @@
 
 #include <stdint.h>
 
-int64_t jl_bind(void *result, const void *const *arguments);
-int64_t jl_server_accept(void *result, const void *const *arguments);
-int64_t jl_connection_read_body(void *result, const void *const *arguments);
-int64_t jl_connection_method(void *result, const void *const *arguments);
-int64_t jl_connection_path(void *result, const void *const *arguments);
-int64_t jl_connection_write_response(void *result, const void *const *arguments);
-int64_t jl_connection_end(void *result, const void *const *arguments);
+int64_t jl_prelude_bind(void *result, const void *const *arguments);
+int64_t jl_prelude_server_accept(void *result, const void *const *arguments);
+int64_t jl_prelude_connection_read_body(void *result, const void *const *arguments);
+int64_t jl_prelude_connection_method(void *result, const void *const *arguments);
+int64_t jl_prelude_connection_path(void *result, const void *const *arguments);
+int64_t jl_prelude_connection_write_response(void *result, const void *const *arguments);
+int64_t jl_prelude_connection_end(void *result, const void *const *arguments);
 
 #endif
