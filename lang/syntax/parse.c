@@ -81,7 +81,7 @@ static bool follows_error(const struct jl_parser *parser, struct jl_span at)
 {
     const struct jl_diagnostics *all = parser->diagnostics;
     if (!all->count) return false;
-    if (all->errors >= JL_DIAGNOSTICS_MAX) return true; /* no more are shown */
+    if (all->errors >= JL_DIAGNOSTICS_MAX) return false; /* it is only counted */
     uint32_t begin = all->items[all->count - 1].at.begin;
     return begin <= at.begin && !memchr(parser->lexer.source->text + begin, '\n', at.begin - begin);
 }
