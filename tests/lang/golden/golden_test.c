@@ -217,3 +217,90 @@ TEST("what follows an endless loop is dropped")
     CHECK_EQ(count_of(text, "never"), 0);
     free(text);
 }
+
+/* Damage: a line or a word of one of the programs goes elsewhere. What still checks must lower to a
+ * module that the verifier accepts at each level. */
+
+static uint64_t next(uint64_t *state)
+{
+    *state = *state * 6364136223846793005u + 1442695040888963407u;
+    return *state >> 33;
+}
+
+/* The begin and the end of a word or a line around a random place. */
+static void pick(const char *text, size_t length, uint64_t *state, size_t *begin, size_t *end)
+{
+    const char *stop = next(state) % 2 ? "\n" : " ,()[].\n";
+    size_t      at = next(state) % length;
+    *begin = *end = at;
+    while (*begin > 0 && !strchr(stop, text[*begin - 1])) --*begin;
+    while (*end < length && !strchr(stop, text[*end])) ++*end;
+}
+
+static size_t damage(const char *text, size_t length, uint64_t *state, char *out)
+{
+    size_t from, to, at, at_end, used = 0;
+    pick(text, length, state, &from, &to);
+    pick(text, length, state, &at, &at_end);
+    bool keeps = next(state) % 2;
+    memcpy(out, text, at);
+    used = at;
+    memcpy(out + used, text + from, to - from);
+    used += to - from;
+    size_t rest = keeps ? at : at_end;
+    memcpy(out + used, text + rest, length - rest);
+    return used + length - rest;
+}
+
+static int checked_well;
+
+static void try_damaged(const char *text, size_t length)
+{
+    struct program p;
+    open_program(&p, "damaged.jan", text, length);
+    struct jl_unit         *unit = jl_parse(&p.source, &p.arena, &p.names, &p.diagnostics);
+    struct jl_check_options options = {.host = &p.host};
+    unit->types = &p.types;
+    if (!p.diagnostics.errors && jl_check(unit, &options, &p.diagnostics)) {
+        jl_lower(unit, &p.module);
+        bool is_right = qt_verify(&p.module, &p.why) && qt_insert_budget(&p.module, &p.why) &&
+                        qt_verify(&p.module, &p.why) && qt_lower_tasks(&p.module, &p.why) &&
+                        qt_verify(&p.module, &p.why);
+        if (!is_right) printf("%.*s\n%s\n", (int)length, text, p.why);
+        CHECK(is_right);
+        checked_well++;
+    }
+    jl_arena_free(&p.arena);
+}
+
+static void damage_program(const char *name)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s/golden/%s", LANG_TESTS, name);
+    char       *text = read_file(path);
+    size_t      length = strlen(text);
+    char       *out = malloc(4 * length + 16);
+    uint64_t    state = length;
+    const char *more = getenv("JANUSRT_DAMAGE_ROUNDS");
+    CHECK(out != NULL && length > 0);
+    for (int round = more ? atoi(more) : 60; round > 0; round--) {
+        size_t damaged = damage(text, length, &state, out);
+        try_damaged(out, damaged);
+    }
+    free(out);
+    free(text);
+}
+
+TEST("damaged programs that still check lower to verified modules")
+{
+    DIR           *folder = opendir(LANG_TESTS "/golden");
+    struct dirent *entry;
+    CHECK(folder != NULL);
+    while ((entry = readdir(folder))) {
+        size_t length = strlen(entry->d_name);
+        if (length < 5 || strcmp(entry->d_name + length - 4, ".jan") != 0) continue;
+        damage_program(entry->d_name);
+    }
+    closedir(folder);
+    CHECK(checked_well > 50);
+}
