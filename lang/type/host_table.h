@@ -32,10 +32,11 @@ struct jl_host_row {
     jl_host_code *code;      /* of a function */
     const void   *address;   /* of a value */
     const char   *effects;   /* words of enum jl_effect in small letters; NULL: none */
-    const char   *symbol;    /* the C name of `code` or of the value, for `janusrt build`. NULL: the
-                                function is called through the table and is absent in built programs */
-    bool          trusted_only; /* a capability given to it needs no `delegatable` if false too; see
-                                   meaning/caps.c: extern callees are untrusted */
+    /* The C name of `code` or of the value, for `janusrt build`. NULL: the function is called
+     * through the table, and built programs do not have it. */
+    const char *symbol;
+    /* It may be given capabilities that are not delegatable. */
+    bool trusted_only;
 };
 
 /* The same, understood. */

@@ -79,17 +79,22 @@ static char *read_file(const char *path)
     return text;
 }
 
+static const char head[] = "; SPDX-License-Identifier: MIT\n";
+
 static void compare(const char *path, const char *text)
 {
     if (getenv("JANUSRT_UPDATE_GOLDEN")) {
         FILE *file = fopen(path, "wb");
         CHECK(file != NULL);
+        fputs(head, file);
         fputs(text, file);
         fclose(file);
     }
-    char *wanted = read_file(path);
-    if (strcmp(wanted, text) != 0) printf("%s differs; the text is now:\n%s", path, text);
-    CHECK(!strcmp(wanted, text));
+    char  *wanted = read_file(path);
+    size_t length = strlen(head);
+    bool   is_same = !strncmp(wanted, head, length) && !strcmp(wanted + length, text);
+    if (!is_same) printf("%s differs; the text is now:\n%s%s", path, head, text);
+    CHECK(is_same);
     free(wanted);
 }
 
