@@ -48,6 +48,8 @@ struct jl_defer {
     struct jl_defer *next;
     struct jl_world *world;
     void             (*function)(void *environment);
+    void             (*function_of)(const void *context, void *environment); /* or this one */
+    const void      *context;
     void            *environment;
 };
 

@@ -134,6 +134,8 @@ void jl_yield(void); /* a cancelled task ends here */
 /* Defers of a scope: they run last first, at the pop or when the task is broken off. Then all
  * nurseries of the task have ended before. */
 void jl_defer_push(void (*function)(void *environment), void *environment);
+void jl_defer_push_of(void (*function)(const void *context, void *environment), const void *context,
+                      void *environment); /* the interpreter's */
 void jl_defer_pop(uint32_t count);
 
 /* Channels. A channel lives as long as the task that made it. `cap`: NULL, or the CapChannel under

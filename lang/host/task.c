@@ -268,18 +268,26 @@ void jl_yield(void)
     (void)!janus_yield();
 }
 
+static void call_defer(struct jl_defer defer)
+{
+    if (defer.function_of)
+        defer.function_of(defer.context, defer.environment);
+    else
+        defer.function(defer.environment);
+}
+
 /* The task was broken off: its frames are gone, and the library runs its defers. */
 static void run_defer(void *argument)
 {
     struct jl_defer *defer = argument;
     struct jl_task   task = {.world = defer->world, .name = "defer"};
     struct jl_task  *before = jl_become(&task);
-    if (_setjmp(task.jump) == 0) defer->function(defer->environment);
+    if (_setjmp(task.jump) == 0) call_defer(*defer);
     (void)jl_become(before);
     free(defer);
 }
 
-void jl_defer_push(void (*function)(void *environment), void *environment)
+static void push_defer(struct jl_defer pushed)
 {
     struct jl_task  *self = jl_self();
     struct jl_defer *defer = malloc(sizeof *defer);
@@ -289,20 +297,32 @@ void jl_defer_push(void (*function)(void *environment), void *environment)
         free(defer);
         jl_end_task(status, 0);
     }
-    *defer = (struct jl_defer){self->defers, self->world, function, environment};
+    *defer = pushed;
+    defer->next = self->defers;
+    defer->world = self->world;
     self->defers = defer;
+}
+
+void jl_defer_push(void (*function)(void *environment), void *environment)
+{
+    push_defer((struct jl_defer){.function = function, .environment = environment});
+}
+
+void jl_defer_push_of(void (*function)(const void *context, void *environment), const void *context,
+                      void *environment)
+{
+    push_defer(
+        (struct jl_defer){.function_of = function, .context = context, .environment = environment});
 }
 
 void jl_defer_pop(uint32_t count)
 {
     struct jl_task *self = jl_self();
     for (; count > 0 && self->defers; count--) {
-        struct jl_defer *defer = self->defers;
-        void             (*function)(void *) = defer->function;
-        void            *environment = defer->environment;
+        struct jl_defer *defer = self->defers, copy = *defer;
         self->defers = defer->next;
         if (!jl_core_task) (void)!janus_undefer(run_defer, defer);
         free(defer);
-        function(environment);
+        call_defer(copy);
     }
 }
