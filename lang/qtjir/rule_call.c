@@ -46,7 +46,7 @@ static jl_type defer_rule(struct qt_rule *r)
     if (r->node->op == QT_Defer_Pop)
         return r->node->literal > 0 ? JL_VOID : qt_refuse(r, "it must pop at least one");
     const struct qt_function *f = callee_of(r);
-    if (f->result != JL_VOID || f->fails || f->actor != r->function->actor)
+    if (f->result != JL_VOID || f->fails || (f->actor != 0 && f->actor != r->function->actor))
         return qt_refuse(r, "@%s cannot be a defer", f->name);
     return qt_wants_all(r, 1, r->node->operand_count - 1, f->params, f->param_count, "the defer")
                ? JL_VOID

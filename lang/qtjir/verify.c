@@ -41,8 +41,9 @@ static bool check_actor(struct qt_check *c, const struct qt_actor *a)
         bool                       fits = a->methods[i] < m->function_count && fn->kind == JL_FN &&
                     m->functions[a->methods[i]].actor == a->type;
         const struct qt_function *f = fits ? &m->functions[a->methods[i]] : NULL;
+        /* The method's type has the plain result, also if it fails. */
         fits = fits && f->param_count == fn->param_count &&
-               fn->of == (f->fails ? jl_fallible_of(m->types, f->result) : f->result);
+               (fn->of == f->result || (f->fails && fn->of == jl_fallible_of(m->types, f->result)));
         for (uint32_t k = 0; fits && k < f->param_count; k++)
             fits = f->params[k] == jl_info(m->types, info->methods[i].fn)->params[k];
         if (!fits)
