@@ -6,19 +6,19 @@
 static void begin_call(struct jl_emitter *e)
 {
     bool fails = jl_kind_of(e->types, e->node->type) == JL_FALLIBLE;
-    jl_put(e, "    ");
-    if (!fails && !jl_has_value(e, e->node->type)) return;
-    jl_put_result(e);
-    jl_put(e, fails ? "_error = " : " = ");
+    jl_c_put(e, "    ");
+    if (!fails && !jl_c_has_value(e, e->node->type)) return;
+    jl_c_put_result(e);
+    jl_c_put(e, fails ? "_error = " : " = ");
 }
 
 /* "&v3, " if the callee writes the value there. */
 static void put_out(struct jl_emitter *e)
 {
     bool fails = jl_kind_of(e->types, e->node->type) == JL_FALLIBLE;
-    if (!fails || !jl_has_value(e, e->node->type)) return;
-    jl_put(e, "&");
-    jl_put_result(e);
+    if (!fails || !jl_c_has_value(e, e->node->type)) return;
+    jl_c_put(e, "&");
+    jl_c_put_result(e);
 }
 
 struct list {
@@ -28,7 +28,7 @@ struct list {
 
 static void comma(struct list *list)
 {
-    if (list->any) jl_put(list->e, ", ");
+    if (list->any) jl_c_put(list->e, ", ");
     list->any = true;
 }
 
@@ -36,13 +36,13 @@ static void put_operands(struct list *list, uint32_t first)
 {
     for (uint32_t i = first; i < list->e->node->operand_count; i++) {
         comma(list);
-        jl_put_operand(list->e, i);
+        jl_c_put_operand(list->e, i);
     }
 }
 
 static bool takes_out(const struct jl_emitter *e)
 {
-    return jl_kind_of(e->types, e->node->type) == JL_FALLIBLE && jl_has_value(e, e->node->type);
+    return jl_kind_of(e->types, e->node->type) == JL_FALLIBLE && jl_c_has_value(e, e->node->type);
 }
 
 static void put_function_call(struct jl_emitter *e)
@@ -50,18 +50,18 @@ static void put_function_call(struct jl_emitter *e)
     uint32_t    callee = e->node->operands[0].index;
     struct list list = {e, false};
     begin_call(e);
-    jl_put_function_name(e, "f", callee);
-    jl_put(e, "(");
+    jl_c_put_function_name(e, "f", callee);
+    jl_c_put(e, "(");
     if (takes_out(e)) {
         comma(&list);
         put_out(e);
     }
     if (e->module->functions[callee].actor) {
         comma(&list);
-        jl_put(e, "self");
+        jl_c_put(e, "self");
     }
     put_operands(&list, 1);
-    jl_put(e, ");\n");
+    jl_c_put(e, ");\n");
 }
 
 /* The C type of a closure's code. */
@@ -70,64 +70,64 @@ static void put_code_type(struct jl_emitter *e, jl_type fn)
     const struct jl_type_info *info = jl_info(e->types, fn);
     bool                       fails = jl_kind_of(e->types, info->of) == JL_FALLIBLE;
     if (fails) {
-        jl_put(e, "int64_t");
-    } else if (jl_has_value(e, info->of)) {
-        jl_put_type(e, info->of);
+        jl_c_put(e, "int64_t");
+    } else if (jl_c_has_value(e, info->of)) {
+        jl_c_put_type(e, info->of);
     } else {
-        jl_put(e, "void");
+        jl_c_put(e, "void");
     }
-    jl_put(e, " (*)(");
-    if (fails && jl_has_value(e, info->of)) {
-        jl_put_type(e, info->of);
-        jl_put(e, " *, ");
+    jl_c_put(e, " (*)(");
+    if (fails && jl_c_has_value(e, info->of)) {
+        jl_c_put_type(e, info->of);
+        jl_c_put(e, " *, ");
     }
-    jl_put(e, "void *");
+    jl_c_put(e, "void *");
     for (uint32_t i = 0; i < info->param_count; i++) {
-        jl_put(e, ", ");
-        jl_put_type(e, info->params[i]);
+        jl_c_put(e, ", ");
+        jl_c_put_type(e, info->params[i]);
     }
-    jl_put(e, ")");
+    jl_c_put(e, ")");
 }
 
 static void put_value_call(struct jl_emitter *e)
 {
     struct list list = {e, false};
     begin_call(e);
-    jl_put(e, "((");
-    put_code_type(e, jl_operand_type(e, 0));
-    jl_put(e, ")(uintptr_t)");
-    jl_put_operand(e, 0);
-    jl_put(e, ".code)(");
+    jl_c_put(e, "((");
+    put_code_type(e, jl_c_operand_type(e, 0));
+    jl_c_put(e, ")(uintptr_t)");
+    jl_c_put_operand(e, 0);
+    jl_c_put(e, ".code)(");
     if (takes_out(e)) {
         comma(&list);
         put_out(e);
     }
     comma(&list);
-    jl_put_operand(e, 0);
-    jl_put(e, ".environment");
+    jl_c_put_operand(e, 0);
+    jl_c_put(e, ".environment");
     put_operands(&list, 1);
-    jl_put(e, ");\n");
+    jl_c_put(e, ");\n");
 }
 
 /* The addresses of the arguments from `first` on: "arguments". */
 static void put_addresses(struct jl_emitter *e, uint32_t first)
 {
-    jl_put(e, "        const void *arguments[] = {");
+    jl_c_put(e, "        const void *arguments[] = {");
     for (uint32_t i = first; i < e->node->operand_count; i++) {
-        jl_put(e, "%s&", i > first ? ", " : "");
-        jl_put_operand(e, i);
+        jl_c_put(e, "%s&", i > first ? ", " : "");
+        jl_c_put_operand(e, i);
     }
-    if (e->node->operand_count <= first) jl_put(e, "NULL");
-    jl_put(e, "};\n");
+    if (e->node->operand_count <= first) jl_c_put(e, "NULL");
+    jl_c_put(e, "};\n");
 }
 
 static void put_out_address(struct jl_emitter *e)
 {
-    if (jl_has_value(e, e->node->type)) {
-        jl_put(e, "&");
-        jl_put_result(e);
+    if (jl_c_has_value(e, e->node->type)) {
+        jl_c_put(e, "&");
+        jl_c_put_result(e);
     } else {
-        jl_put(e, "NULL");
+        jl_c_put(e, "NULL");
     }
 }
 
@@ -135,105 +135,105 @@ static void put_host_call(struct jl_emitter *e)
 {
     const struct jl_host_entry *entry = &e->module->host->entries[e->node->literal];
     if (!entry->row->symbol) {
-        jl_cannot(e, "the host's function `%s` has no C name, so a built program cannot call it",
-                  entry->name);
+        jl_c_cannot(e, "the host's function `%s` has no C name, so a built program cannot call it",
+                    entry->name);
         return;
     }
     bool fails = jl_kind_of(e->types, e->node->type) == JL_FALLIBLE;
-    jl_put(e, "    {\n");
+    jl_c_put(e, "    {\n");
     put_addresses(e, 0);
-    jl_put(e, "        int64_t error = %s(", entry->row->symbol);
+    jl_c_put(e, "        int64_t error = %s(", entry->row->symbol);
     put_out_address(e);
-    jl_put(e, ", arguments);\n");
+    jl_c_put(e, ", arguments);\n");
     if (fails) {
-        jl_put(e, "        ");
-        jl_put_result(e);
-        jl_put(e, "_error = error < 0 ? error : 0;\n    }\n");
+        jl_c_put(e, "        ");
+        jl_c_put_result(e);
+        jl_c_put(e, "_error = error < 0 ? error : 0;\n    }\n");
         return;
     }
-    jl_put(e, "        if (UNLIKELY(error < 0)) jl_host_failed(\"%s\", error, ", entry->name);
-    jl_put_place(e);
-    jl_put(e, ");\n    }\n");
+    jl_c_put(e, "        if (UNLIKELY(error < 0)) jl_host_failed(\"%s\", error, ", entry->name);
+    jl_c_put_place(e);
+    jl_c_put(e, ");\n    }\n");
 }
 
 static void put_host_value(struct jl_emitter *e)
 {
     const struct jl_host_entry *entry = &e->module->host->entries[e->node->literal];
     if (!entry->row->symbol) {
-        jl_cannot(e, "the host's value `%s` has no C name, so a built program cannot use it",
-                  entry->name);
+        jl_c_cannot(e, "the host's value `%s` has no C name, so a built program cannot use it",
+                    entry->name);
         return;
     }
-    jl_put(e, "    ");
-    jl_put_result(e);
-    jl_put(e, " = %s;\n", entry->row->symbol);
+    jl_c_put(e, "    ");
+    jl_c_put_result(e);
+    jl_c_put(e, " = %s;\n", entry->row->symbol);
 }
 
 static void put_interface_call(struct jl_emitter *e)
 {
-    jl_put(e, "    {\n");
+    jl_c_put(e, "    {\n");
     put_addresses(e, 1);
-    jl_put(e, "        ");
-    jl_put_result(e);
-    jl_put(e, "_error = jl_interface_call(");
-    jl_put_operand(e, 0);
-    jl_put(e, ", %u, arguments, ", (unsigned)e->node->literal);
+    jl_c_put(e, "        ");
+    jl_c_put_result(e);
+    jl_c_put(e, "_error = jl_interface_call(");
+    jl_c_put_operand(e, 0);
+    jl_c_put(e, ", %u, arguments, ", (unsigned)e->node->literal);
     put_out_address(e);
-    jl_put(e, ");\n    }\n");
+    jl_c_put(e, ");\n    }\n");
 }
 
 static void put_to_interface(struct jl_emitter *e)
 {
-    jl_put(e, "    ");
-    jl_put_result(e);
-    jl_put(e, " = jl_to_interface(");
-    jl_put_operand(e, 0);
-    jl_put(e, ", &interface_%u, ", e->node->type);
-    jl_put_place(e);
-    jl_put(e, ");\n");
+    jl_c_put(e, "    ");
+    jl_c_put_result(e);
+    jl_c_put(e, " = jl_to_interface(");
+    jl_c_put_operand(e, 0);
+    jl_c_put(e, ", &interface_%u, ", e->node->type);
+    jl_c_put_place(e);
+    jl_c_put(e, ");\n");
 }
 
 /* Fills "captures", a pointer to an environment; NULL if nothing is captured. */
 static void put_environment(struct jl_emitter *e, uint32_t function, bool with_self)
 {
     if (e->node->operand_count < 2 && !with_self) {
-        jl_put(e, "        void *captures = NULL;\n");
+        jl_c_put(e, "        void *captures = NULL;\n");
         return;
     }
-    jl_put(e, "        struct ");
-    jl_put_function_name(e, "E", function);
-    jl_put(e, " *captures = jl_environment(sizeof *captures);\n");
-    if (with_self) jl_put(e, "        captures->self = self;\n");
+    jl_c_put(e, "        struct ");
+    jl_c_put_function_name(e, "E", function);
+    jl_c_put(e, " *captures = jl_environment(sizeof *captures);\n");
+    if (with_self) jl_c_put(e, "        captures->self = self;\n");
     for (uint32_t i = 1; i < e->node->operand_count; i++) {
-        jl_put(e, "        captures->a%u = ", i - 1);
-        jl_put_operand(e, i);
-        jl_put(e, ";\n");
+        jl_c_put(e, "        captures->a%u = ", i - 1);
+        jl_c_put_operand(e, i);
+        jl_c_put(e, ";\n");
     }
 }
 
 static void put_closure(struct jl_emitter *e)
 {
     uint32_t function = e->node->operands[0].index;
-    jl_put(e, "    {\n");
+    jl_c_put(e, "    {\n");
     put_environment(e, function, false);
-    jl_put(e, "        ");
-    jl_put_result(e);
-    jl_put(e, " = (struct jl_closure){(const void *)(uintptr_t)");
-    jl_put_function_name(e, "c", function);
-    jl_put(e, ", captures};\n    }\n");
+    jl_c_put(e, "        ");
+    jl_c_put_result(e);
+    jl_c_put(e, " = (struct jl_closure){(const void *)(uintptr_t)");
+    jl_c_put_function_name(e, "c", function);
+    jl_c_put(e, ", captures};\n    }\n");
 }
 
 static void put_defer(struct jl_emitter *e)
 {
     uint32_t function = e->node->operands[0].index;
-    jl_put(e, "    {\n");
+    jl_c_put(e, "    {\n");
     put_environment(e, function, e->module->functions[function].actor != 0);
-    jl_put(e, "        jl_defer_push(");
-    jl_put_function_name(e, "d", function);
-    jl_put(e, ", captures);\n    }\n");
+    jl_c_put(e, "        jl_defer_push(");
+    jl_c_put_function_name(e, "d", function);
+    jl_c_put(e, ", captures);\n    }\n");
 }
 
-void jl_put_call(struct jl_emitter *e)
+void jl_c_put_call(struct jl_emitter *e)
 {
     switch (e->node->op) {
     case QT_Call: put_function_call(e); break;

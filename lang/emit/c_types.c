@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-void jl_put(struct jl_emitter *e, const char *format, ...)
+void jl_c_put(struct jl_emitter *e, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -13,7 +13,7 @@ void jl_put(struct jl_emitter *e, const char *format, ...)
     va_end(arguments);
 }
 
-void jl_cannot(struct jl_emitter *e, const char *format, ...)
+void jl_c_cannot(struct jl_emitter *e, const char *format, ...)
 {
     char    text[256];
     va_list arguments;
@@ -25,15 +25,15 @@ void jl_cannot(struct jl_emitter *e, const char *format, ...)
     e->why = jl_copy_text(e->module->arena, text, length);
 }
 
-jl_type jl_value_type(const struct jl_emitter *e, jl_type type)
+jl_type jl_c_value_type(const struct jl_emitter *e, jl_type type)
 {
     const struct jl_type_info *info = jl_info(e->types, type);
     return info->kind == JL_FALLIBLE ? info->of : type;
 }
 
-bool jl_has_value(const struct jl_emitter *e, jl_type type)
+bool jl_c_has_value(const struct jl_emitter *e, jl_type type)
 {
-    switch (jl_kind_of(e->types, jl_value_type(e, type))) {
+    switch (jl_kind_of(e->types, jl_c_value_type(e, type))) {
     case JL_BAD:
     case JL_VOID:
     case JL_NEVER:
@@ -75,28 +75,28 @@ static const char *simple_type(enum jl_kind kind)
     }
 }
 
-void jl_put_type(struct jl_emitter *e, jl_type type)
+void jl_c_put_type(struct jl_emitter *e, jl_type type)
 {
-    type = jl_value_type(e, type);
+    type = jl_c_value_type(e, type);
     const struct jl_type_info *info = jl_info(e->types, type);
     if (info->kind != JL_STRUCT) {
-        jl_put(e, "%s", simple_type(info->kind));
+        jl_c_put(e, "%s", simple_type(info->kind));
         return;
     }
-    jl_put(e, "struct S%u_", type);
-    jl_put_word(e, info->name);
+    jl_c_put(e, "struct S%u_", type);
+    jl_c_put_word(e, info->name);
 }
 
 static void put_fields(struct jl_emitter *e, const struct jl_type_info *info)
 {
     for (uint32_t i = 0; i < info->field_count; i++) {
-        jl_put(e, "    ");
-        jl_put_type(e, info->fields[i].type);
-        jl_put(e, " f%u_", i);
-        jl_put_word(e, info->fields[i].name);
-        jl_put(e, ";\n");
+        jl_c_put(e, "    ");
+        jl_c_put_type(e, info->fields[i].type);
+        jl_c_put(e, " f%u_", i);
+        jl_c_put_word(e, info->fields[i].name);
+        jl_c_put(e, ";\n");
     }
-    if (info->field_count == 0) jl_put(e, "    char nothing;\n");
+    if (info->field_count == 0) jl_c_put(e, "    char nothing;\n");
 }
 
 /* A struct stands behind those that its fields have. No struct contains itself. */
@@ -111,16 +111,16 @@ static void put_struct(struct jl_emitter *e, jl_type type)
         }
     }
     if (info->kind == JL_STRUCT) {
-        jl_put_type(e, type);
+        jl_c_put_type(e, type);
     } else {
-        jl_put(e, "struct actor_%u", type);
+        jl_c_put(e, "struct actor_%u", type);
     }
-    jl_put(e, " {\n");
+    jl_c_put(e, " {\n");
     put_fields(e, info);
-    jl_put(e, "};\n");
+    jl_c_put(e, "};\n");
 }
 
-void jl_put_structs(struct jl_emitter *e)
+void jl_c_put_structs(struct jl_emitter *e)
 {
     for (jl_type type = 0; type < e->types->count; type++) {
         enum jl_kind kind = jl_kind_of(e->types, type);
@@ -141,13 +141,13 @@ static bool has_shape(const struct jl_emitter *e, jl_type type)
     return false;
 }
 
-void jl_put_shape(struct jl_emitter *e, jl_type type)
+void jl_c_put_shape(struct jl_emitter *e, jl_type type)
 {
-    type = jl_value_type(e, type);
+    type = jl_c_value_type(e, type);
     if (has_shape(e, type)) {
-        jl_put(e, "&shape_%u", type);
+        jl_c_put(e, "&shape_%u", type);
     } else {
-        jl_put(e, "NULL");
+        jl_c_put(e, "NULL");
     }
 }
 
@@ -156,13 +156,13 @@ static uint32_t put_parts(struct jl_emitter *e, jl_type type, uint32_t offset)
     const struct jl_type_info *info = jl_info(e->types, type);
     uint32_t                   count = 0;
     if (info->kind == JL_STR) {
-        jl_put(e, "    {%u, 1, NULL},\n", offset);
+        jl_c_put(e, "    {%u, 1, NULL},\n", offset);
         return 1;
     }
     if (info->kind == JL_SLICE) {
-        jl_put(e, "    {%u, %u, ", offset, jl_size(e->types, info->of));
-        jl_put_shape(e, info->of);
-        jl_put(e, "},\n");
+        jl_c_put(e, "    {%u, %u, ", offset, jl_size(e->types, info->of));
+        jl_c_put_shape(e, info->of);
+        jl_c_put(e, "},\n");
         return 1;
     }
     if (info->kind != JL_STRUCT) return 0;
@@ -178,83 +178,83 @@ static bool may_be_stored(const struct jl_emitter *e, jl_type type)
     return kind == JL_STR || kind == JL_SLICE || kind == JL_STRUCT;
 }
 
-bool jl_put_shape_of(struct jl_emitter *e, jl_type type, uint32_t first, uint32_t second)
+bool jl_c_put_shape_of(struct jl_emitter *e, jl_type type, uint32_t first, uint32_t second)
 {
     if (!has_shape(e, type)) return false;
-    jl_put(e, "static const struct jl_part parts_%u_%u[] = {\n", first, second);
+    jl_c_put(e, "static const struct jl_part parts_%u_%u[] = {\n", first, second);
     uint32_t count = put_parts(e, type, 0);
-    jl_put(e, "};\nstatic const struct jl_shape shape_%u_%u = {%u, %u, parts_%u_%u};\n", first,
-           second, jl_size(e->types, type), count, first, second);
+    jl_c_put(e, "};\nstatic const struct jl_shape shape_%u_%u = {%u, %u, parts_%u_%u};\n", first,
+             second, jl_size(e->types, type), count, first, second);
     return true;
 }
 
-void jl_put_shapes(struct jl_emitter *e)
+void jl_c_put_shapes(struct jl_emitter *e)
 {
     for (jl_type type = 0; type < e->types->count; type++) {
         if (may_be_stored(e, type) && has_shape(e, type)) {
-            jl_put(e, "static const struct jl_shape shape_%u;\n", type);
+            jl_c_put(e, "static const struct jl_shape shape_%u;\n", type);
         }
     }
     for (jl_type type = 0; type < e->types->count; type++) {
         if (!may_be_stored(e, type) || !has_shape(e, type)) continue;
-        jl_put(e, "static const struct jl_part parts_%u[] = {\n", type);
+        jl_c_put(e, "static const struct jl_part parts_%u[] = {\n", type);
         uint32_t count = put_parts(e, type, 0);
-        jl_put(e, "};\nstatic const struct jl_shape shape_%u = {%u, %u, parts_%u};\n", type,
-               jl_size(e->types, type), count, type);
+        jl_c_put(e, "};\nstatic const struct jl_shape shape_%u = {%u, %u, parts_%u};\n", type,
+                 jl_size(e->types, type), count, type);
     }
 }
 
 /* How a value crosses to a plugin. */
 static void put_cross(struct jl_emitter *e, const struct jl_type_info *iface, jl_type type)
 {
-    type = jl_value_type(e, type);
+    type = jl_c_value_type(e, type);
     const struct jl_type_info *info = jl_info(e->types, type);
     if (info->kind == JL_VOID) {
-        jl_put(e, "{JL_CROSS_VOID, 0}");
+        jl_c_put(e, "{JL_CROSS_VOID, 0}");
     } else if (info->kind == JL_F64) {
-        jl_put(e, "{JL_CROSS_F64, 8}");
+        jl_c_put(e, "{JL_CROSS_F64, 8}");
     } else if (info->kind == JL_STR) {
-        jl_put(e, "{JL_CROSS_SLICE, 1}");
+        jl_c_put(e, "{JL_CROSS_SLICE, 1}");
     } else if (info->kind == JL_BOOL) {
-        jl_put(e, "{JL_CROSS_WORD, 1 | JL_CROSS_UNSIGNED}");
+        jl_c_put(e, "{JL_CROSS_WORD, 1 | JL_CROSS_UNSIGNED}");
     } else if (jl_is_integer(type)) {
-        jl_put(e, "{JL_CROSS_WORD, %u%s}", jl_bits(type) / 8,
-               jl_is_signed(type) ? "" : " | JL_CROSS_UNSIGNED");
+        jl_c_put(e, "{JL_CROSS_WORD, %u%s}", jl_bits(type) / 8,
+                 jl_is_signed(type) ? "" : " | JL_CROSS_UNSIGNED");
     } else if (info->kind == JL_SLICE && (jl_is_number(info->of) || info->of == JL_BOOL)) {
-        jl_put(e, "{JL_CROSS_SLICE, %u}", jl_size(e->types, info->of));
+        jl_c_put(e, "{JL_CROSS_SLICE, %u}", jl_size(e->types, info->of));
     } else {
-        jl_cannot(e, "a method of %s has a value of type %s, which cannot cross to a plugin",
-                  iface->name, jl_type_text(e->types, type));
+        jl_c_cannot(e, "a method of %s has a value of type %s, which cannot cross to a plugin",
+                    iface->name, jl_type_text(e->types, type));
     }
 }
 
 static void put_interface(struct jl_emitter *e, jl_type type)
 {
     const struct jl_type_info *iface = jl_info(e->types, type);
-    jl_put(e, "static const struct jl_method methods_%u[] = {\n", type);
+    jl_c_put(e, "static const struct jl_method methods_%u[] = {\n", type);
     for (uint32_t i = 0; i < iface->method_count; i++) {
         const struct jl_type_info *fn = jl_info(e->types, iface->methods[i].fn);
         if (fn->param_count > 8) {
-            jl_cannot(e, "the method %s of %s has more than 8 parameters", iface->methods[i].name,
-                      iface->name);
+            jl_c_cannot(e, "the method %s of %s has more than 8 parameters", iface->methods[i].name,
+                        iface->name);
             return;
         }
-        jl_put(e, "    {\"%s\", %u, {", iface->methods[i].name, fn->param_count);
+        jl_c_put(e, "    {\"%s\", %u, {", iface->methods[i].name, fn->param_count);
         for (uint32_t k = 0; k < fn->param_count; k++) {
-            jl_put(e, "%s", k > 0 ? ", " : "");
+            jl_c_put(e, "%s", k > 0 ? ", " : "");
             put_cross(e, iface, fn->params[k]);
         }
-        jl_put(e, "%s}, ", fn->param_count == 0 ? "{0, 0}" : "");
+        jl_c_put(e, "%s}, ", fn->param_count == 0 ? "{0, 0}" : "");
         put_cross(e, iface, fn->of);
-        jl_put(e, "},\n");
+        jl_c_put(e, "},\n");
     }
-    if (iface->method_count == 0) jl_put(e, "    {NULL, 0, {{0, 0}}, {0, 0}},\n");
-    jl_put(e,
-           "};\nstatic const struct jl_interface_type interface_%u = {\"%s\", methods_%u, %u};\n",
-           type, iface->name, type, iface->method_count);
+    if (iface->method_count == 0) jl_c_put(e, "    {NULL, 0, {{0, 0}}, {0, 0}},\n");
+    jl_c_put(e,
+             "};\nstatic const struct jl_interface_type interface_%u = {\"%s\", methods_%u, %u};\n",
+             type, iface->name, type, iface->method_count);
 }
 
-void jl_put_interfaces(struct jl_emitter *e)
+void jl_c_put_interfaces(struct jl_emitter *e)
 {
     for (jl_type type = 0; type < e->types->count; type++) {
         if (jl_kind_of(e->types, type) == JL_IFACE) put_interface(e, type);

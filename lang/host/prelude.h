@@ -8,4 +8,7 @@
 extern const struct jl_host_row jl_prelude_rows[];
 extern const uint32_t           jl_prelude_row_count;
 
+/* As in host/support.h, for code that has the tree of a program as well. */
+void jl_set_arguments(int count, char **words);
+
 #endif

@@ -66,6 +66,7 @@ static void take_stats(struct run *run, janus_nursery *nursery)
     janus_nursery_pool_info info = JANUS_NURSERY_POOL_INFO();
     if (run->has_pool && janus_nursery_pool_inspect(nursery, &info) == JANUS_OK) {
         run->spent = info.spent;
+        run->spent.ops -= run->spent.ops > 0; /* main's own spawn */
     }
 }
 
@@ -120,6 +121,11 @@ static int64_t root_task(void *argument)
     struct run      *run = argument;
     janus_authority *authority = NULL;
     janus_status     status = janus_authority_take(NULL, &authority);
+    run->error = 0; /* an exploration runs it again and again */
+    run->value = 0;
+    run->origin.error = 0;
+    run->why[0] = '\0';
+    atomic_store(&run->world->panics, 0);
     run->world->authority = status == JANUS_OK ? authority : NULL;
     run->world->scheduler = janus_scheduler_current();
     bool sovereign = run->program->profile == JL_PROFILE_SOVEREIGN;
@@ -153,9 +159,10 @@ static void read_environment(struct run *run, janus_scheduler_options *options)
     run->world->reports = run->tells_stats;
     if (!budget && !run->tells_stats) return;
     run->has_pool = true;
+    /* One operation and one spawn more: the pool pays for main's own. */
     run->pool = janus_budget_of(
-        number_in(budget, "ops=", plenty), number_in(budget, "memory=", plenty),
-        number_in(budget, "spawn_count=", plenty), number_in(budget, "channel_ops=", plenty),
+        number_in(budget, "ops=", plenty) + 1, number_in(budget, "memory=", plenty),
+        number_in(budget, "spawn_count=", plenty) + 1, number_in(budget, "channel_ops=", plenty),
         number_in(budget, "syscalls=", plenty));
 }
 
