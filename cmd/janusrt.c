@@ -2,9 +2,10 @@
 /*
  * The command. It explores a program, or runs it again under one schedule. The library inside the
  * program does the work, and this command passes the request through the environment. It also
- * compiles: see cc/.
+ * compiles C, see cc/, and runs and compiles the language Janus, see lang.c.
  */
 #include "cc/cc.h"
+#include "cmd/lang.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -177,6 +178,20 @@ static char **take_options(char **at)
     return at;
 }
 
+/* A source of Janus is run by this command. The words are those of an executable then. */
+static char **with_interpreter(char **program)
+{
+    size_t count = 0;
+    if (!lang_is_source(program[0])) return program;
+    while (program[count] != NULL) count++;
+    char **words = calloc(count + 3, sizeof *words);
+    if (words == NULL) refuse("no memory");
+    words[0] = "/proc/self/exe";
+    words[1] = "run";
+    memcpy(words + 2, program, count * sizeof *words);
+    return words;
+}
+
 /* "PROGRAM -- argument": removes the dashes. */
 static void drop_dashes(char **program)
 {
@@ -190,6 +205,7 @@ static int run(char **program)
     int  pipes[2], ended = 0;
     char text[48], all[16];
     drop_dashes(program);
+    program = with_interpreter(program);
     if (pipe2(pipes, O_NONBLOCK) != 0) refuse("no pipe: %s", strerror(errno));
     (void)fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
     struct stat pipe;
@@ -238,7 +254,7 @@ int main(int count, char **arguments)
     if (count >= 2 && strcmp(arguments[1], "cc") == 0) return cc_main(false, arguments + 2);
     if (count >= 2 && strcmp(arguments[1], "c++") == 0) return cc_main(true, arguments + 2);
     if (count >= 2 && strcmp(arguments[1], "--help") == 0) {
-        fputs(help, stdout);
+        printf("%s\n%s", lang_help, help);
         return EXIT_NOTHING;
     }
     if (count >= 2 && strcmp(arguments[1], "--version") == 0) {
@@ -246,6 +262,8 @@ int main(int count, char **arguments)
         return EXIT_NOTHING;
     }
     if (count < 2) refuse("a command is missing");
+    int status = lang_command(arguments[1], arguments + 2);
+    if (status >= 0) return status;
     if (strcmp(arguments[1], "explore") == 0) {
         if (count >= 3 && strcmp(arguments[2], "--help") == 0) {
             fputs(help, stdout);

@@ -22,7 +22,8 @@ const char lang_help[] =
     "janusrt fmt [-w] FILE.jan\n"
     "\n"
     "run checks a program of the language Janus and interprets it. check only checks. build makes\n"
-    "an executable, by way of C. ir prints the intermediate representation, and fmt the program in\n"
+    "an executable, by way of C. ir prints the intermediate representation, and fmt the program "
+    "in\n"
     "its canonical form. FILE may also be FILE.ir, or - for standard input.\n"
     "\n"
     "  --profile=NAME    core, service, cluster or sovereign, instead of the file's\n"
@@ -102,8 +103,8 @@ static void take_level(struct lang_options *options, const char *name)
 
 static void take_budget(const char *list)
 {
-    static const char *const names[] = {"ops=", "memory=", "spawn_count=", "channel_ops=",
-                                        "syscalls="};
+    static const char *const names[] = {
+        "ops=", "memory=", "spawn_count=", "channel_ops=", "syscalls="};
     for (const char *at = list;; at++) {
         unsigned i = 0;
         while (i < 5 && strncmp(at, names[i], strlen(names[i])) != 0) i++;
@@ -161,8 +162,8 @@ static bool take_plain(struct lang_options *options, const char *command, const 
         options->writes = true;
     } else if (builds && strcmp(option, "-c") == 0) {
         options->only_c = true;
-    } else if (builds && strncmp(option, "-O", 2) == 0 && strlen(option) == 3
-               && strchr("0123s", option[2])) {
+    } else if (builds && strncmp(option, "-O", 2) == 0 && strlen(option) == 3 &&
+               strchr("0123s", option[2])) {
         options->optimise = option;
     } else {
         return false;

@@ -87,9 +87,10 @@ static void add_common(struct cc_words *words, const struct parts *parts,
 /* What a plugin finds in the program that loads it. The driver adds the same. */
 static void add_exports(struct cc_words *words, const struct parts *parts)
 {
-    static const char *const needed[] = {"janus_check_stub", "janus_strip_slow", "janus_op",
-                                         "janus_hold_begin", "janus_hold_end", "janus_counted_code",
-                                         "janus_check_or_end_slow"};
+    static const char *const needed[] = {
+        "janus_check_stub",       "janus_strip_slow", "janus_op",
+        "janus_hold_begin",       "janus_hold_end",   "janus_counted_code",
+        "janus_check_or_end_slow"};
     char *list = cc_join("%s/cc.exports", parts->places.share);
     if (access(list, R_OK) == 0) {
         for (size_t i = 0; i < sizeof needed / sizeof needed[0]; i++) {

@@ -115,9 +115,10 @@ def rooms_of(root, top, sources):
             order[room] = number
             if not (root / top / room).is_dir():
                 yield listing, number, f"there is no folder {top}/{room}"
-    for folder in sorted(p.name for p in (root / top).iterdir() if p.is_dir()):
-        if folder not in order:
-            yield listing, 0, f"folder {top}/{folder} is not listed"
+    coded = {source.path.split("/")[1] for source in sources
+             if source.is_c and source.top == top and source.path.count("/") > 1}
+    for folder in sorted(coded - order.keys()):
+        yield listing, 0, f"folder {top}/{folder} is not listed"
     for source in sources:
         parts = source.path.split("/")
         if not source.is_c or source.top != top or len(parts) < 3:

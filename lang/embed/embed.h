@@ -8,8 +8,8 @@
 
 /* What a compilation begins with. Zero selects the default. */
 struct jl_request {
-    const char               *path;  /* "-": standard input. Also what messages show */
-    const char               *text;  /* instead of reading the file; NULL: the file is read */
+    const char               *path; /* "-": standard input. Also what messages show */
+    const char               *text; /* instead of reading the file; NULL: the file is read */
     size_t                    length;
     const struct jl_host_row *rows; /* beside the prelude */
     uint32_t                  row_count;

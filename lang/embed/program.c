@@ -24,9 +24,9 @@ bool jl_program_read(struct jl_program_text *program, const struct jl_request *r
     program->diagnostics.arena = &program->arena;
     program->diagnostics.source = &program->source;
     if (!jl_host_add(&program->host, &program->types, &program->names, jl_prelude_rows,
-                     jl_prelude_row_count, why)
-        || !jl_host_add(&program->host, &program->types, &program->names, request->rows,
-                        request->row_count, why)) {
+                     jl_prelude_row_count, why) ||
+        !jl_host_add(&program->host, &program->types, &program->names, request->rows,
+                     request->row_count, why)) {
         return false;
     }
     if (request->text) {

@@ -61,7 +61,7 @@ static int64_t run_turn(struct turn *turn)
 {
     struct jl_task  task = {.world = turn->actor->world, .name = turn->actor->type->name};
     struct jl_task *before = jl_become(&task);
-    int64_t         error = jl_run_task(&task, take_turn, turn);
+    int64_t         error = jl_guard_task(&task, take_turn, turn);
     (void)jl_become(before);
     return error;
 }

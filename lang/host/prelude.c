@@ -214,7 +214,8 @@ const struct jl_host_row jl_prelude_rows[] = {
     CODE("Connection.write_response(response: str) -> !void", jl_prelude_connection_write_response,
          "io await"),
     CODE("Connection.end()", jl_prelude_connection_end, "io"),
-    CODE("load_untrusted_plugin(path: str) -> UntrustedPlugin", jl_prelude_load_plugin, "io native"),
+    CODE("load_untrusted_plugin(path: str) -> UntrustedPlugin", jl_prelude_load_plugin,
+         "io native"),
     {.value = "input_data: []u8", .address = &jl_input_data, .symbol = "jl_input_data"},
 };
 const uint32_t jl_prelude_row_count = sizeof jl_prelude_rows / sizeof jl_prelude_rows[0];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A program from its begin to its exit status. */
+#include "host/prelude.h"
 #include "host/state.h"
 #include "type/error_names.h"
 
@@ -54,7 +55,7 @@ static int64_t main_task(void *argument)
     struct run     *run = argument;
     struct jl_task  task = {.world = run->world, .name = "main"};
     struct jl_task *before = jl_become(&task);
-    run->error = jl_run_task(&task, call_main, run);
+    run->error = jl_guard_task(&task, call_main, run);
     if (run->error < 0) jl_note_origin(&task, run->error, 0, false);
     run->origin = task.origin;
     (void)jl_become(before);
@@ -145,6 +146,10 @@ static int64_t root_task(void *argument)
     return run->error < 0 ? run->error : 0;
 }
 
+static _Thread_local const janus_budget *given_budget;
+
+void jl_set_budget(const janus_budget *budget) { given_budget = budget; }
+
 static uint64_t number_in(const char *text, const char *name, uint64_t otherwise)
 {
     const char *at = text ? strstr(text, name) : NULL;
@@ -157,8 +162,12 @@ static void read_environment(struct run *run, janus_scheduler_options *options)
     options->worker_count = (uint32_t)number_in(getenv("JANUS_WORKERS"), "", 0);
     run->tells_stats = stats && strcmp(stats, "1") == 0;
     run->world->reports = run->tells_stats;
-    if (!budget && !run->tells_stats) return;
+    if (!budget && !given_budget && !run->tells_stats) return;
     run->has_pool = true;
+    if (given_budget) {
+        run->pool = *given_budget;
+        return;
+    }
     /* One operation and one spawn more: the pool pays for main's own. */
     run->pool = janus_budget_of(
         number_in(budget, "ops=", plenty) + 1, number_in(budget, "memory=", plenty),
@@ -246,7 +255,7 @@ static int run_core(struct run *run)
 {
     struct jl_task task = {.world = run->world, .name = "main"};
     jl_core_task = &task;
-    run->error = jl_run_task(&task, call_main, run);
+    run->error = jl_guard_task(&task, call_main, run);
     if (run->error < 0) jl_note_origin(&task, run->error, 0, false);
     run->origin = task.origin;
     jl_core_task = NULL;

@@ -83,7 +83,7 @@ struct jl_scope {
 /* The current task of the language; NULL: none. */
 struct jl_task *jl_self(void);
 /* Runs function(argument) as the outermost code of `task`: jl_end_task comes back here. */
-int64_t jl_run_task(struct jl_task *task, int64_t (*function)(void *), void *argument);
+int64_t jl_guard_task(struct jl_task *task, int64_t (*function)(void *), void *argument);
 /* Ends the current task as if its function had returned 0. */
 __attribute__((noreturn)) void jl_finish_task(void);
 /* Sets the current task and returns the one before. */

@@ -78,7 +78,7 @@ static int64_t task_begin(void *arguments)
     task.slots = NULL;
     task.origin.error = 0;
     struct jl_task *before = jl_become(&task);
-    int64_t         status = jl_run_task(&task, record->entry, arguments);
+    int64_t         status = jl_guard_task(&task, record->entry, arguments);
     if (status < 0) {
         jl_note_origin(&task, status, task.place, false);
         tell_parent(scope, &task, status);

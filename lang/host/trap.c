@@ -25,7 +25,7 @@ struct jl_task *jl_become(struct jl_task *task)
     return before;
 }
 
-int64_t jl_run_task(struct jl_task *task, int64_t (*function)(void *), void *argument)
+int64_t jl_guard_task(struct jl_task *task, int64_t (*function)(void *), void *argument)
 {
     if (_setjmp(task->jump) == 0) return function(argument);
     return task->ending;

@@ -87,7 +87,8 @@ class Rooms(Tidy):
 
 
     def test_the_rooms_of_the_language_have_a_list_of_their_own(self):
-        tree = {"lang/rooms.txt": "# SPDX-License-Identifier: MIT\ntext\nsyntax # the tree\n", "lang/text/x.h": "",
+        tree = {"lang/rooms.txt": "# SPDX-License-Identifier: MIT\ntext\nsyntax # the tree\n",
+                "lang/text/x.h": "",
                 "lang/syntax/x.h": '#include "text/x.h"\n#include <janusrt/status.h>\n'}
         self.clean(tree)
         tree["lang/text/a.c"] = '#include "syntax/x.h"\n'
