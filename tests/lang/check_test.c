@@ -10,6 +10,7 @@
 #include "rows.h"
 #include "syntax/syntax.h"
 
+#include <ctype.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
@@ -225,6 +226,43 @@ static void mutate(void)
     }
 }
 
+static bool is_word(char c) { return isalnum((unsigned char)c) || c == '_'; }
+
+/* The bounds of the word at a place, or of the bytes between words. */
+static size_t piece_at(size_t *at)
+{
+    if (!mutant_length) return 0;
+    size_t begin = *at < mutant_length ? *at : mutant_length - 1, end = begin;
+    bool   kind = is_word(mutant[begin]);
+    while (begin && is_word(mutant[begin - 1]) == kind) begin--;
+    while (end < mutant_length && is_word(mutant[end]) == kind) end++;
+    *at = begin;
+    return end - begin;
+}
+
+/* Changes that often leave a program well formed: a word or a line of itself, elsewhere. */
+static void mutate_gently(void)
+{
+    size_t at = random_below((unsigned)mutant_length + 1);
+    size_t from = random_below((unsigned)mutant_length + 1);
+    char   piece[512];
+    if (random_below(3)) {
+        size_t gone = piece_at(&at), length = piece_at(&from);
+        if (!gone || is_word(mutant[at]) != is_word(mutant[from])) return;
+        snprintf(piece, sizeof piece, "%.*s", (int)length, mutant + from);
+        replace(at, gone, piece);
+        return;
+    }
+    while (at && mutant[at - 1] != '\n') at--;
+    while (from && mutant[from - 1] != '\n') from--;
+    size_t length = strcspn(mutant + from, "\n");
+    snprintf(piece, sizeof piece, "%.*s\n", (int)length, mutant + from);
+    if (random_below(2))
+        replace(from, length + 1, "");
+    else
+        replace(at, 0, piece);
+}
+
 static unsigned try_mutants(unsigned count, unsigned most)
 {
     unsigned good = 0;
@@ -233,7 +271,7 @@ static unsigned try_mutants(unsigned count, unsigned most)
         unsigned file = random_below(i % 2 ? file_count : accepted_count);
         mutant_length = lengths[file];
         memcpy(mutant, texts[file], mutant_length + 1);
-        for (unsigned n = 1 + random_below(most); n; n--) mutate();
+        for (unsigned n = 1 + random_below(most); n; n--) i % 4 < 2 ? mutate_gently() : mutate();
         static const enum jl_profile profiles[] = {JL_SERVICE, JL_CLUSTER, JL_SOVEREIGN};
         if (check_text(mutant, mutant_length, profiles[random_below(3)])) good++;
     }
