@@ -7,6 +7,7 @@ usage: check_guide.py PAGES JANUSRT COMPILER FLAG...
 PAGES is one Markdown file, or a folder of them. Each page is checked in an empty directory:
   - A C block begins with its file name in a comment. It is written to that file. It has at most 40
     lines, so that a page stays a page.
+  - A Janus block begins with its file name too: // NAME.jan. The same rules hold.
   - A console block is a sequence of commands, each after "$ ", and what they print. Commands run in
     the shell, in order. `cc` is COMPILER with all warnings as errors, `pkg-config` prints FLAGs and
     `janusrt` is JANUSRT. A line "[exit 1]" says that the command before ends with that code.
@@ -28,6 +29,7 @@ import sources
 
 LINES_MAX = 40
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.M)
+NAMES = {"c": re.compile(r"/\* (\w+\.[ch]) \*/\n"), "janus": re.compile(r"// (\w+\.jan)\n")}
 REPLAY = re.compile(r"JANUSRT_REPLAY=(\S+)")
 MOVING = [
     (re.compile(r"\b0x[0-9a-f]{9,}"), "ID"),
@@ -126,10 +128,10 @@ def check_page(page, tools):
     replay, programs = "", 0
     with tempfile.TemporaryDirectory() as folder:
         for language, block in BLOCK.findall(text):
-            if language == "c":
-                name = re.match(r"/\* (\w+\.[ch]) \*/\n", block)
+            if language in NAMES:
+                name = NAMES[language].match(block)
                 if not name:
-                    sys.exit(f"{page}: a C block does not begin with its file name")
+                    sys.exit(f"{page}: a block of {language} does not begin with its file name")
                 if block.count("\n") > LINES_MAX + 1:
                     sys.exit(f"{page}: {name.group(1)} has more than {LINES_MAX} lines")
                 with open(os.path.join(folder, name.group(1)), "w", encoding="utf-8") as source:
@@ -142,7 +144,7 @@ def check_page(page, tools):
                         return programs, f"from `{command}` on: {why}"
                     replay = run_command(page, command, wanted, folder, tools, replay)
             else:
-                sys.exit(f"{page}: a block is neither c nor console")
+                sys.exit(f"{page}: a block is neither c, janus nor console")
     return programs, None
 
 

@@ -192,6 +192,21 @@ static void tell_error(const struct run *run)
     }
 }
 
+/* The library's sentence names the task by its id, and calls of C. This one is for Janus. */
+static void tell_exhausted(const struct run *run, const janus_run_result *result)
+{
+    static const char before[] = "gives more: ", after[] = " (JANUS_";
+    const char       *text = result->failures > 0 ? result->first.text : run->why;
+    const char       *begin = strstr(text, before), *end = begin ? strstr(begin, after) : NULL;
+    const char       *name = result->failures > 0 ? result->first.name : "main";
+    fprintf(stderr, "janusrt: %s: task %s has used up its budget", run->program->source, name);
+    if (end) {
+        begin += sizeof before - 1;
+        fprintf(stderr, ": %.*s", (int)(end - begin), begin);
+    }
+    fputc('\n', stderr);
+}
+
 static int outcome(struct run *run, janus_status status, const janus_run_result *result)
 {
     if (result->deadlock) {
@@ -202,8 +217,7 @@ static int outcome(struct run *run, janus_status status, const janus_run_result 
     if (run->error == 0 && status != JANUS_OK) run->error = status;
     if (run->error == 0) return (int)(run->value & 255);
     if (run->error == JANUS_BUDGET_EXHAUSTED) {
-        const char *why = run->why[0] ? run->why : result->first.text;
-        fprintf(stderr, "janusrt: %s: the budget is exhausted: %s\n", run->program->source, why);
+        tell_exhausted(run, result);
         return EXIT_EXHAUSTED;
     }
     tell_error(run);
