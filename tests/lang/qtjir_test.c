@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The text form, the verifier and the passes. Each file of verify/ breaks one rule. */
-#include "harness/harness.h"
+#include "harness.h"
 #include "qtjir/qtjir.h"
 
 #include <dirent.h>

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The interpreter. A file of run/ begins with what its program prints and its exit status:
+ *
+ *     ; status 3
+ *     ; out: hello
+ *     ; err: a part of a line on stderr
+ *
+ * Each program runs at level Mid and at level Low.
+ */
+#include "harness.h"
+#include "host/prelude.h"
+#include "run/run.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 1 << 20, OUTPUT_MAX = 1 << 16 };
+
+/* Reads, verifies, lowers and runs a module; the exit status, or 99 with a sentence on stderr. */
+static int run_text(const char *text, size_t length, enum qt_level level, bool quiet)
+{
+    struct jl_arena       arena = {0};
+    struct jl_types       types;
+    struct jl_names       names = {.arena = &arena};
+    struct jl_host_table  host = {0};
+    struct jl_source      source;
+    struct qt_module      module;
+    struct jl_code       *code;
+    struct jl_diagnostics diagnostics = {.arena = &arena, .source = &source};
+    const char           *why = "";
+    int                   status = 99;
+    jl_types_init(&types, &arena);
+    if (!jl_host_add(&host, &types, &names, jl_prelude_rows, jl_prelude_row_count, &why)) return 98;
+    qt_module_init(&module, &arena, &types, &names, &host);
+    jl_source_of(&arena, "test.ir", text, length, &source);
+    bool right = qt_parse(&module, &source, &diagnostics) && qt_verify(&module, &why);
+    if (right && module.level == QT_HIGH) right = qt_insert_budget(&module, &why);
+    if (right && level == QT_LOW && module.level == QT_MID) right = qt_lower_tasks(&module, &why);
+    if (right && jl_code_make(&module, &code, &why))
+        status = jl_code_run(code);
+    else if (!quiet)
+        jl_diagnostics_print(&diagnostics, JL_DIAGNOSTIC_TEXT, stderr);
+    if (status == 99 && !quiet) fprintf(stderr, "%s\n", why);
+    jl_arena_free(&arena);
+    return status;
+}
+
+/* Runs in a child; what it printed comes to `out` and `err`. */
+static int run_child(const char *text, size_t length, enum qt_level level, char *out, char *err)
+{
+    FILE *files[2] = {tmpfile(), tmpfile()};
+    char *texts[2] = {out, err};
+    int   status;
+    CHECK(files[0] != NULL && files[1] != NULL);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        dup2(fileno(files[0]), 1);
+        dup2(fileno(files[1]), 2);
+        alarm(100);
+        int result = run_text(text, length, level, false);
+        fflush(NULL);
+        _exit(result);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    for (int i = 0; i < 2; i++) {
+        rewind(files[i]);
+        texts[i][fread(texts[i], 1, OUTPUT_MAX - 1, files[i])] = 0;
+        fclose(files[i]);
+    }
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
+}
+
+static char out[OUTPUT_MAX], err[OUTPUT_MAX], expected_out[OUTPUT_MAX];
+
+static void check_program(const char *name, const char *text, size_t length)
+{
+    int  expected = -1;
+    char line[400], expected_err[400] = "";
+    expected_out[0] = 0;
+    for (const char *at = text; *at == ';'; at = strchr(at, '\n') + 1) {
+        snprintf(line, sizeof line, "%.*s", (int)strcspn(at, "\n"), at);
+        if (strncmp(line, "; status ", 9) == 0) expected = atoi(line + 9);
+        if (strncmp(line, "; err: ", 7) == 0) strcpy(expected_err, line + 7);
+        if (strncmp(line, "; out: ", 7) == 0) strcat(strcat(expected_out, line + 7), "\n");
+    }
+    for (int level = QT_MID; level <= QT_LOW; level++) {
+        int status = run_child(text, length, (enum qt_level)level, out, err);
+        if (status != expected || strcmp(out, expected_out) != 0) printf("# %s: %s\n", name, err);
+        CHECK_EQ(status, expected);
+        CHECK_STR(out, expected_out);
+        if (strstr(err, expected_err) == NULL) CHECK_STR(err, expected_err);
+    }
+}
+
+static void for_each_program(void (*body)(const char *name, const char *text, size_t length))
+{
+    char           path[4096];
+    struct dirent *entry;
+    int            count = 0;
+    DIR           *all = opendir(LANG_TESTS "/run");
+    CHECK(all != NULL);
+    while ((entry = readdir(all)) != NULL) {
+        size_t name = strlen(entry->d_name);
+        if (name < 3 || strcmp(entry->d_name + name - 3, ".ir") != 0) continue;
+        snprintf(path, sizeof path, "%s/run/%s", LANG_TESTS, entry->d_name);
+        FILE *in = fopen(path, "rb");
+        char *text = calloc(1, FILE_MAX);
+        CHECK(in != NULL && text != NULL);
+        body(entry->d_name, text, fread(text, 1, FILE_MAX - 1, in));
+        fclose(in);
+        free(text);
+        count++;
+    }
+    closedir(all);
+    CHECK(count > 0);
+}
+
+TEST("each program of run/ prints and ends as its head says, at two levels")
+{
+    const char *file = getenv("JANUS_LANG_FILE"); /* for measuring: one file, in this process */
+    if (file != NULL) {
+        FILE *in = fopen(file, "rb");
+        char *text = calloc(1, FILE_MAX);
+        CHECK(in != NULL && text != NULL);
+        size_t length = fread(text, 1, FILE_MAX - 1, in);
+        exit(run_text(text, length, QT_MID, false));
+    }
+    for_each_program(check_program);
+}
