@@ -79,14 +79,17 @@ static const char every_construct[] = "async func work() do\n"        /* line 2 
                                       "actor A do\n" /* 9 */
                                       "end\n";
 
-TEST("in :core spawn, nursery, channel, async, await and actor are errors, and so is a file "
-     "without a pragma")
+TEST("in :core spawn, nursery, channel, async, await and actor are errors")
 {
     char text[1024];
     snprintf(text, sizeof text, CORE "%s", every_construct);
     CHECK_STR(said(text), "P2001@2:1 P2001@3:13 P2001@4:5 P2001@5:9 P2001@6:9 P2001@9:7");
-    snprintf(text, sizeof text, "%s", every_construct);
-    CHECK_STR(said(text), "P2001@1:1 P2001@2:13 P2001@3:5 P2001@4:9 P2001@5:9 P2001@8:7");
+}
+
+TEST("a file without a pragma is of profile :core")
+{
+    CHECK_STR(said(every_construct),
+              "P2001@1:1 P2001@2:13 P2001@3:5 P2001@4:9 P2001@5:9 P2001@8:7");
 }
 
 TEST("each error of :core points at the line of the pragma")
