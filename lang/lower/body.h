@@ -41,9 +41,10 @@ struct jl_body {
     struct qt_module   *module;
     struct jl_types    *types;
     bool                fails;
-    uint32_t            index; /* of the function */
-    uint32_t            block; /* where nodes are added */
-    bool                dead;  /* no path leads here */
+    bool                is_unit; /* bare statements */
+    uint32_t            index;   /* of the function */
+    uint32_t            block;   /* where nodes are added */
+    bool                dead;    /* no path leads here */
     struct jl_scope_of *scope;
     uint32_t           *order; /* blocks, as they were started */
     uint32_t            order_count, order_room;
@@ -51,9 +52,10 @@ struct jl_body {
 };
 
 /* node.c */
-void jl_low_begin(struct jl_body *body, struct jl_lowering *low, uint32_t index);
-void jl_low_finish(struct jl_body *body); /* drops blocks that nothing leads to */
-void jl_low_at(struct jl_body *body, struct jl_span at);
+void     jl_low_begin(struct jl_body *body, struct jl_lowering *low, uint32_t index);
+void     jl_low_finish(struct jl_body *body); /* drops blocks that nothing leads to */
+void     jl_low_at(struct jl_body *body, struct jl_span at);
+uint32_t jl_low_line(struct jl_lowering *low, struct jl_span at);
 /* Adds a node with up to three node operands (JL_NO_NODE: none). Type 0: by the opcode's rule. */
 uint32_t jl_low_emit(struct jl_body *body, enum qt_op op, jl_type type, uint32_t one, uint32_t two,
                      uint32_t three);
@@ -91,6 +93,8 @@ void jl_low_push_captures(struct jl_body *body, uint32_t node, const struct jl_f
 
 /* stmt.c */
 void jl_low_block(struct jl_body *body, const struct jl_block *block, uint32_t nursery);
+/* Return; the unit's statements return 0 if they are to return a number and there is none. */
+void jl_low_return(struct jl_body *body, uint32_t value);
 void jl_low_statement(struct jl_body *body, const struct jl_statement *statement);
 
 /* loop.c */

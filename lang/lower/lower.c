@@ -45,15 +45,15 @@ static jl_type actor_of(const struct jl_function *function)
 
 static void add_head(struct jl_lowering *low, struct jl_function *function)
 {
-    uint32_t            index = add_named(low, function), line, column;
+    uint32_t            index = add_named(low, function);
     struct qt_function *made = &low->module->functions[index];
     function->lowered = index + 1;
-    jl_source_place(low->unit->source, function->at.begin, &line, &column);
-    made->result = function->kind == JL_F_DEFER ? JL_VOID : function->result_type;
+    bool has_result = function->kind != JL_F_DEFER && function->kind != JL_F_SPAWN;
+    made->result = has_result ? function->result_type : (jl_type)JL_VOID; /* nobody takes it */
     made->fails = function->fails && function->kind != JL_F_DEFER;
     made->is_async = function->is_async;
     made->actor = actor_of(function);
-    made->line = line;
+    made->line = jl_low_line(low, function->at);
     for (uint32_t i = 0; i < function->capture_count; i++)
         qt_add_param(low->module, index, function->captures[i]->name, function->captures[i]->type);
     low->module->functions[index].capture_count = function->capture_count;
@@ -68,25 +68,23 @@ static void lower_function(struct jl_lowering *low, const struct jl_function *fu
 {
     struct jl_body body;
     jl_low_begin(&body, low, function->lowered - 1);
+    body.is_unit = function->kind == JL_F_UNIT;
     for (uint32_t i = 0; i < function->capture_count; i++)
         jl_low_bind(&body, function->captures[i], i, false);
     for (uint32_t i = 0; i < function->param_count; i++)
         jl_low_bind(&body, function->params[i].symbol, function->capture_count + i, false);
     jl_low_at(&body, function->at);
     jl_low_block(&body, function->body, JL_NO_NODE);
-    bool has_end = low->module->functions[body.index].result == JL_VOID;
-    if (!body.dead) jl_low_end(&body, has_end ? QT_Return : QT_Unreachable, JL_NO_NODE);
+    if (!body.dead) jl_low_return(&body, JL_NO_NODE);
     jl_low_finish(&body);
 }
 
 static uint32_t lower_init(struct jl_lowering *low, const struct jl_actor *actor)
 {
     struct jl_body body;
-    uint32_t       line, column;
     uint32_t       index = add_function(low, jl_format(low->arena, "%s.init", actor->name.text));
-    jl_source_place(low->unit->source, actor->at.begin, &line, &column);
     low->module->functions[index].actor = actor->type;
-    low->module->functions[index].line = line;
+    low->module->functions[index].line = jl_low_line(low, actor->at);
     jl_low_begin(&body, low, index);
     for (uint32_t i = 0; i < actor->state_count; i++) {
         uint32_t value = jl_low_expr(&body, actor->state[i]->value);

@@ -22,10 +22,9 @@ void jl_low_begin(struct jl_body *body, struct jl_lowering *low, uint32_t index)
     jl_low_start(body, jl_low_new_block(body));
 }
 
-/* Places: line and column are found by going on from the last place. */
-void jl_low_at(struct jl_body *body, struct jl_span at)
+/* Line and column are found by going on from the last place, because a line may be long. */
+uint32_t jl_low_line(struct jl_lowering *low, struct jl_span at)
 {
-    struct jl_lowering     *low = body->low;
     const struct jl_source *source = low->unit->source;
     uint32_t                last = low->place_offset, line = low->place_line;
     bool is_near = line && source->lines[line - 1] <= at.begin && at.begin <= source->length &&
@@ -39,8 +38,13 @@ void jl_low_at(struct jl_body *body, struct jl_span at)
         jl_source_place(source, at.begin, &low->place_line, &low->place_column);
     }
     low->place_offset = at.begin;
-    body->line = low->place_line;
-    body->column = low->place_column;
+    return low->place_line;
+}
+
+void jl_low_at(struct jl_body *body, struct jl_span at)
+{
+    body->line = jl_low_line(body->low, at);
+    body->column = body->low->place_column;
 }
 
 uint32_t jl_low_open(struct jl_body *body, enum qt_op op, jl_type type)

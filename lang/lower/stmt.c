@@ -61,11 +61,24 @@ static void lower_if(struct jl_body *body, const struct jl_statement *statement)
     jl_low_start(body, join);
 }
 
+void jl_low_return(struct jl_body *body, uint32_t value)
+{
+    jl_type result = body->module->functions[body->index].result;
+    if (result == JL_VOID) {
+        jl_low_end(body, QT_Return, JL_NO_NODE);
+    } else if (value != JL_NO_NODE) {
+        jl_low_end(body, QT_Return, value);
+    } else if (result == JL_I64 && body->is_unit) {
+        jl_low_end(body, QT_Return, jl_low_const(body, JL_I64, 0));
+    } else {
+        jl_low_end(body, QT_Unreachable, JL_NO_NODE); /* the checker knows that nothing gets here */
+    }
+}
+
 static void lower_return(struct jl_body *body, const struct jl_statement *statement)
 {
-    const struct qt_function *function = &body->module->functions[body->index];
-    uint32_t                  value = JL_NO_NODE;
-    jl_type                   type = JL_VOID;
+    uint32_t value = JL_NO_NODE;
+    jl_type  type = JL_VOID;
     if (statement->value) {
         value = jl_low_expr(body, statement->value);
         type = statement->value->type;
@@ -77,7 +90,7 @@ static void lower_return(struct jl_body *body, const struct jl_statement *statem
         return;
     }
     jl_low_leave(body, NULL);
-    jl_low_end(body, QT_Return, function->result == JL_VOID ? JL_NO_NODE : value);
+    jl_low_return(body, value);
 }
 
 static void lower_jump(struct jl_body *body, bool is_break)

@@ -83,6 +83,7 @@ static bool follows_error(const struct jl_parser *parser, struct jl_span at)
     if (!all->count) return false;
     if (all->errors >= JL_DIAGNOSTICS_MAX) return false; /* it is only counted */
     uint32_t begin = all->items[all->count - 1].at.begin;
+    if (at.begin > begin + 400) return false; /* a long line has more than one error */
     return begin <= at.begin && !memchr(parser->lexer.source->text + begin, '\n', at.begin - begin);
 }
 

@@ -39,15 +39,15 @@ void jl_report_open(struct jl_parser *parser, const struct jl_open *open)
 {
     if (parser->missing_at == parser->token.at.begin) return;
     parser->missing_at = parser->token.at.begin;
-    uint32_t line, column;
-    jl_source_place(parser->lexer.source, parser->token.at.begin, &line, &column);
     struct jl_diagnostic *item = jl_complain(parser, "S1002", open->at, "this `%s` has no `%s`",
                                              open->braces ? "{" : "do", closer_of(open));
+    if (parser->diagnostics->errors > JL_DIAGNOSTICS_MAX) return; /* nobody sees the help */
+    uint32_t line, column;
+    jl_source_place(parser->lexer.source, parser->token.at.begin, &line, &column);
+    item->help = jl_format(parser->arena, "write `%s` before line %u", closer_of(open), line);
     if (parser->token.kind == JL_T_END)
         item->help =
             jl_format(parser->arena, "write `%s` before the end of the file", closer_of(open));
-    else
-        item->help = jl_format(parser->arena, "write `%s` before line %u", closer_of(open), line);
 }
 
 /* Whether `end` or `}` belongs to a block further out, which then shows that this one is open. */
