@@ -38,9 +38,13 @@ const char *qt_type_text(const struct qt_module *module, jl_type type);
 bool qt_is_storable(const struct jl_types *types, jl_type type);
 /* Whether a value of the type holds a task handle. */
 bool qt_holds_task(const struct qt_module *module, jl_type type);
+/* Whether values of the type may go to another task, which gets a copy. */
+bool qt_may_travel(const struct qt_module *module, jl_type type);
 struct qt_task_types {
-    uint8_t *holds; /* by type; the first `count` are known */
-    uint32_t count;
+    uint8_t  *holds; /* by type; the first `count` are known */
+    uint32_t  count;
+    uint32_t *weights; /* of types that may travel; 0: not known */
+    uint32_t  weight_count;
 };
 
 /* Whether the operands' number, kinds and indexes are right. */

@@ -53,8 +53,50 @@ bool qt_holds_task(const struct qt_module *module, jl_type type)
         for (jl_type t = known->count; t < types->count; t++)
             if (!holds[t] && holds_directly(types, holds, t)) holds[t] = changed = true;
     }
-    *known = (struct qt_task_types){holds, types->count};
+    known->holds = holds;
+    known->count = types->count;
     return holds[type] != 0;
+}
+
+/* How many values a copy has, if each slice had one element; NO_WAY: it cannot be copied, or
+ * contains itself. */
+enum { NO_WAY = 10000, DEPTH_MAX = 100 };
+
+static uint32_t weight(const struct jl_types *types, uint32_t *weights, jl_type type,
+                       unsigned depth)
+{
+    const struct jl_type_info *info = jl_info(types, type);
+    if (weights[type] != 0) return weights[type];
+    if (depth > DEPTH_MAX) return NO_WAY;
+    weights[type] = NO_WAY; /* for the types inside it */
+    uint32_t sum = 1;
+    switch (info->kind) {
+    case JL_FN:
+    case JL_TASK:
+    case JL_IFACE:
+    case JL_HOST:
+    case JL_SUPERVISOR:
+    case JL_NURSERY: return NO_WAY;
+    case JL_SLICE:
+    case JL_FALLIBLE: sum += weight(types, weights, info->of, depth + 1); break;
+    case JL_STRUCT:
+        for (uint32_t i = 0; i < info->field_count && sum < NO_WAY; i++)
+            sum += weight(types, weights, info->fields[i].type, depth + 1);
+        break;
+    default: break;
+    }
+    weights[type] = sum < NO_WAY ? sum : NO_WAY;
+    return weights[type];
+}
+
+bool qt_may_travel(const struct qt_module *module, jl_type type)
+{
+    struct qt_task_types *known = module->task_types;
+    if (type >= known->weight_count) {
+        known->weight_count = module->types->count;
+        known->weights = jl_new(module->arena, known->weight_count * sizeof *known->weights);
+    }
+    return weight(module->types, known->weights, type, 0) < NO_WAY;
 }
 
 jl_type qt_operand_type(const struct qt_rule *r, uint32_t position)

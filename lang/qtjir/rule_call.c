@@ -125,6 +125,8 @@ static jl_type spawn_rule(struct qt_rule *r, uint32_t first, bool async)
     if (!qt_wants_all(r, first, count - first, f->params, f->param_count, f->name)) return JL_BAD;
     if (async && (r->node->flags & (QT_F_TRY | QT_F_WITH_CAP)) != 0)
         return qt_refuse(r, "an async call takes no `try` and no capability");
+    if (async && !qt_may_travel(r->module, f->result))
+        return qt_refuse(r, "%s cannot go to another task", qt_type_text(r->module, f->result));
     if (async) return jl_task_of(r->module->types, f->result);
     if (r->node->flags & QT_F_TRY) return jl_fallible_of(r->module->types, JL_VOID);
     return jl_task_of(r->module->types, JL_VOID);
@@ -147,7 +149,7 @@ static jl_type channel_rule(struct qt_rule *r)
     jl_type element = jl_info(types, channel)->of;
     switch (r->node->op) {
     case QT_Channel_New:
-        if (!qt_is_storable(types, element) || qt_holds_task(r->module, element))
+        if (!qt_is_storable(types, element) || !qt_may_travel(r->module, element))
             return qt_refuse(r, "a channel cannot carry %s", qt_type_text(r->module, element));
         if (!qt_wants(r, 0, JL_I64)) return JL_BAD;
         if (r->node->operand_count > 1 && !qt_wants(r, 1, JL_CAP_CHANNEL)) return JL_BAD;

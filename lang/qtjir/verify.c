@@ -44,8 +44,10 @@ static bool check_actor(struct qt_check *c, const struct qt_actor *a)
         /* The method's type has the plain result, also if it fails. */
         fits = fits && f->param_count == fn->param_count &&
                (fn->of == f->result || (f->fails && fn->of == jl_fallible_of(m->types, f->result)));
+        fits = fits && qt_may_travel(m, f->result);
         for (uint32_t k = 0; fits && k < f->param_count; k++)
-            fits = f->params[k] == jl_info(m->types, info->methods[i].fn)->params[k];
+            fits = qt_may_travel(m, f->params[k]) &&
+                   f->params[k] == jl_info(m->types, info->methods[i].fn)->params[k];
         if (!fits)
             return qt_broken(c, rule, 0, "the method %s.%s has a function that does not fit",
                              info->name, info->methods[i].name);
