@@ -8,6 +8,9 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 enum {
     KIB = 1024,
@@ -15,24 +18,36 @@ enum {
     DEFER_BYTES = 16 * KIB,
     PLAIN_LEFT = 512 * KIB,
     PLAIN_MAX = 6 * 1024 * KIB,
-    RESULT_SLOTS = 1,
 };
 
-/* A task has at least the stack that its profile promises. */
-static size_t plain_bytes(void)
+/* What a thread's stack has left below this frame. The main thread's stack grows up to its limit;
+ * its address would cost a look at /proc, and it is used a little when main begins. */
+static size_t left_here(void)
 {
     pthread_attr_t attributes;
+    struct rlimit  limit;
     void          *low;
     size_t         size, left = 0;
     const char    *here = __builtin_frame_address(0);
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return LEFT;
+    if (syscall(SYS_gettid) == getpid())
+        return getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < PLAIN_MAX + PLAIN_LEFT
+                   ? (size_t)limit.rlim_cur
+                   : (size_t)PLAIN_MAX + PLAIN_LEFT;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
     if (pthread_attr_getstack(&attributes, &low, &size) == 0) left = (size_t)(here - (char *)low);
     pthread_attr_destroy(&attributes);
+    return left;
+}
+
+static size_t plain_bytes(void)
+{
+    size_t left = left_here();
     if (left < (size_t)PLAIN_LEFT + LEFT) return LEFT;
     left -= PLAIN_LEFT;
     return left < PLAIN_MAX ? left : PLAIN_MAX;
 }
 
+/* A task has at least the stack that its profile promises. */
 static size_t stack_bytes(const struct jl_code *code)
 {
     switch (code->module->profile) {

@@ -42,6 +42,7 @@ struct maker {
 };
 
 bool jl_run_plan(struct maker *k);
+void jl_run_alias_loads(struct maker *k);
 bool jl_run_make_node(struct maker *k, uint32_t node);
 bool jl_run_make_slow(struct maker *k, uint32_t node);
 bool jl_run_make_task(struct maker *k, uint32_t node);

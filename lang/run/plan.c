@@ -331,6 +331,7 @@ bool jl_run_plan(struct maker *k)
             if (op == QT_Call || op == QT_Call_Value) count_outgoing(k, node_in(k, b, i));
         }
     }
+    jl_run_alias_loads(k);
     give_lasting(k);
     for (uint32_t b = 0; b < f->block_count; b++) join_block(k, b);
     /* Arguments are joined when it is known where the callee's frame begins: it comes behind all
