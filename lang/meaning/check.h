@@ -120,7 +120,7 @@ struct jl_checker {
     uint32_t        call_count, call_room, await_count, await_room;
 
     struct jl_var   *vars;
-    uint32_t         var_count, var_room, settled; /* settled: variables before are known */
+    uint32_t         var_count, var_room, var_used; /* used: by this top-level function */
     jl_type        **slots; /* places in the tree whose type has a variable */
     uint32_t         slot_count, slot_room;
     struct jl_later *later;

@@ -103,7 +103,11 @@ jl_type jl_check_range(struct jl_checker *c, struct jl_expr *e, jl_type wanted)
         return JL_BAD;
     }
     one = jl_resolve(c, one);
-    if (jl_is_integer(one) || jl_is_var(c, one)) return e->type = one;
+    if (jl_is_integer(one) || jl_is_var(c, one)) {
+        e->type = one;
+        jl_note_slot(c, &e->type);
+        return one;
+    }
     JL_WRONG(c, "T4003", e->at, "the ends of a range are integers, but this is %s", jl_show(c, one))
         ->help = "convert them with `i64(x)`";
     return JL_BAD;

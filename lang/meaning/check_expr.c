@@ -123,6 +123,13 @@ static jl_type check_unary(struct jl_checker *c, struct jl_expr *e, jl_type want
     return JL_BAD;
 }
 
+/* Whether the first number type is the better one to convert to. */
+static bool is_wider(jl_type one, jl_type other)
+{
+    if (one == JL_F64 || other == JL_F64) return one == JL_F64;
+    return jl_bits(one) > jl_bits(other) || (jl_bits(one) == jl_bits(other) && jl_is_signed(one));
+}
+
 static jl_type report_mixed(struct jl_checker *c, const struct jl_expr *e, jl_type left,
                             jl_type right)
 {
@@ -131,9 +138,18 @@ static jl_type report_mixed(struct jl_checker *c, const struct jl_expr *e, jl_ty
                  jl_binary_text[e->binary], jl_show(c, left), jl_show(c, right));
     if (left == JL_STR && e->binary == JL_ADD)
         wrong->help = jl_format(c->arena, "write `str(%s)`", jl_snip(c, e->right->at));
-    else if (jl_is_number(left) && jl_is_number(right))
+    else if (left == JL_F64 && e->right->kind == JL_E_INT)
+        wrong->help = jl_format(c->arena, "write `%s.0`", jl_snip(c, e->right->at));
+    else if (right == JL_F64 && e->left->kind == JL_E_INT)
+        wrong->help = jl_format(c->arena, "write `%s.0`", jl_snip(c, e->left->at));
+    else if (right == JL_STR && e->binary == JL_ADD)
+        wrong->help = jl_format(c->arena, "write `str(%s)`", jl_snip(c, e->left->at));
+    else if (jl_is_number(left) && jl_is_number(right) && is_wider(left, right))
         wrong->help = jl_format(c->arena, "convert one of them: `%s(%s)`", jl_show(c, left),
                                 jl_snip(c, e->right->at));
+    else if (jl_is_number(left) && jl_is_number(right))
+        wrong->help = jl_format(c->arena, "convert one of them: `%s(%s)`", jl_show(c, right),
+                                jl_snip(c, e->left->at));
     else
         wrong->help = "no value is converted by itself";
     return JL_BAD;
@@ -200,6 +216,7 @@ jl_type jl_check_closure(struct jl_checker *c, struct jl_expr *e, jl_type wanted
     frame.infers = !has_wanted && !function->result;
     if (jl_is_fallible(c, result)) function->fails = true;
     function->result_type = jl_value_type(c, result);
+    jl_note_slot(c, &function->result_type);
     c->frame = &frame;
     for (uint32_t i = 0; i < function->param_count; i++) {
         jl_type from = has_wanted ? jl_info(c->types, wanted)->params[i] : JL_BAD;
@@ -334,6 +351,11 @@ static const char *mismatch_help(struct jl_checker *c, const struct jl_expr *e, 
         return jl_format(c->arena, "write `str(%s)`", text);
     if (jl_kind_of(c->types, found) == JL_TASK && jl_info(c->types, found)->of == wanted)
         return jl_format(c->arena, "write `await %s`", text);
+    if (jl_kind_of(c->types, wanted) == JL_FN && jl_kind_of(c->types, found) == JL_FN &&
+        jl_info(c->types, wanted)->param_count != jl_info(c->types, found)->param_count)
+        return jl_format(c->arena, "the function needs %u parameter%s here",
+                         jl_info(c->types, wanted)->param_count,
+                         jl_info(c->types, wanted)->param_count == 1 ? "" : "s");
     if (found == JL_ERROR) return "declare the function's result with `!` before the type";
     if (wanted == JL_BUDGET && found == JL_CAP_BUDGET)
         return jl_format(c->arena, "write `%s.toBudget()`", text);

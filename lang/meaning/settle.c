@@ -110,8 +110,8 @@ static void settle_var(struct jl_checker *c, struct jl_var *var)
 
 void jl_settle(struct jl_checker *c)
 {
-    for (; c->settled < c->var_count; c->settled++) settle_var(c, &c->vars[c->settled]);
+    for (uint32_t i = 0; i < c->var_used; i++) settle_var(c, &c->vars[i]);
     for (uint32_t i = 0; i < c->later_count; i++) check_later(c, &c->later[i]);
     for (uint32_t i = 0; i < c->slot_count; i++) *c->slots[i] = jl_resolve(c, *c->slots[i]);
-    c->later_count = c->slot_count = 0;
+    c->later_count = c->slot_count = c->var_used = 0;
 }

@@ -8,10 +8,14 @@
 
 jl_type jl_new_var(struct jl_checker *c, struct jl_span at)
 {
-    jl_type type = jl_named(c->types, JL_BAD, "?");
-    JL_PUSH(c->arena, c->vars, c->var_count, c->var_room) = (struct jl_var){.type = type, .at = at};
-    c->types->infos[type].of = c->var_count;
-    return type;
+    if (c->var_used == c->var_count) { /* else one of an earlier function serves again */
+        jl_type type = jl_named(c->types, JL_BAD, "?");
+        JL_PUSH(c->arena, c->vars, c->var_count, c->var_room) = (struct jl_var){.type = type};
+        c->types->infos[type].of = c->var_count;
+    }
+    struct jl_var *var = &c->vars[c->var_used++];
+    *var = (struct jl_var){.type = var->type, .at = at};
+    return var->type;
 }
 
 bool jl_is_var(const struct jl_checker *c, jl_type type)
@@ -135,11 +139,19 @@ bool jl_unify(struct jl_checker *c, jl_type wanted, jl_type found)
 
 /* Questions. */
 
+/* The type with i64 for elements that only literals speak of. */
+static jl_type default_of(struct jl_checker *c, jl_type type)
+{
+    if (jl_is_var(c, type)) return jl_var_of(c, type)->is_number ? JL_I64 : type;
+    if (jl_kind_of(c->types, type) != JL_SLICE || !has_var(c, type)) return type;
+    return jl_slice_of(c->types, default_of(c, jl_info(c->types, type)->of));
+}
+
 const char *jl_show(struct jl_checker *c, jl_type type)
 {
     type = jl_resolve(c, type);
     if (jl_is_var(c, type)) return jl_var_of(c, type)->is_number ? "an integer" : "unknown";
-    return jl_type_text(c->types, type);
+    return jl_type_text(c->types, default_of(c, type));
 }
 
 bool jl_is_fallible(const struct jl_checker *c, jl_type type)
