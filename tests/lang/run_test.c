@@ -62,6 +62,7 @@ static int run_child(const char *text, size_t length, enum qt_level level, char 
         dup2(fileno(files[0]), 1);
         dup2(fileno(files[1]), 2);
         alarm(100);
+        setenv("JANUSRT_SEED", "1", 1);
         int result = run_text(text, length, level, false);
         fflush(NULL);
         _exit(result);
@@ -131,4 +132,75 @@ TEST("each program of run/ prints and ends as its head says, at two levels")
         exit(run_text(text, length, QT_MID, false));
     }
     for_each_program(check_program);
+}
+
+/* What the reader and the verifier accept of a mutated program runs under a small budget. */
+static uint64_t random_state = 88172645463325252u;
+static uint32_t random_below(uint32_t limit)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return (uint32_t)(random_state >> 32) % limit;
+}
+
+/* Numbers, names of values and opcodes change places; whole lines come twice or not at all. */
+static void mutate(char *text, size_t length)
+{
+    for (uint32_t i = 1 + random_below(4); i > 0; i--) {
+        size_t at = random_below((uint32_t)length), from = random_below((uint32_t)length);
+        size_t count = random_below(4) == 0 ? strcspn(text + from, "\n") : 1 + random_below(4);
+        if (at + count > length) count = length - at;
+        if (text[at] >= '0' && text[at] <= '9' && random_below(2) == 0)
+            text[at] = (char)('0' + random_below(10));
+        else
+            memmove(text + at, text + from, count);
+    }
+}
+
+static int run_mutant(char *copy, size_t length)
+{
+    static const janus_budget budget = {
+        .ops = 20000, .memory = 1 << 20, .spawn_count = 100, .channel_ops = 1000, .syscalls = 100};
+    FILE *nowhere = fopen("/dev/null", "w");
+    if (nowhere != NULL) dup2(fileno(nowhere), 1), dup2(fileno(nowhere), 2);
+    alarm(60);
+    setenv("JANUSRT_SEED", "1", 1);
+    jl_set_budget(&budget);
+    return run_text(copy, length, random_below(2) == 0 ? QT_MID : QT_LOW, true);
+}
+
+static uint32_t ran, refused;
+
+static void mutate_program(const char *name, const char *text, size_t length)
+{
+    const char *wanted = getenv("JANUS_LANG_MUTATIONS");
+    int         rounds = wanted != NULL ? atoi(wanted) : 40, status;
+    char       *copy = malloc(length + 1);
+    CHECK(copy != NULL);
+    if (strstr(text, "profile core") != NULL) rounds = 0; /* nothing bounds them */
+    for (int i = 0; i < rounds; i++) {
+        memcpy(copy, text, length + 1);
+        mutate(copy, length);
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (child == 0) _exit(run_mutant(copy, length));
+        CHECK_EQ(waitpid(child, &status, 0), child);
+        if (WIFSIGNALED(status)) {
+            snprintf(err, sizeof err, "/tmp/janus-mutant-%d.ir", (int)getpid());
+            FILE *keep = fopen(err, "w");
+            if (keep != NULL) fwrite(copy, 1, length, keep), fclose(keep);
+            printf("# %s: see %s\n", name, err);
+        }
+        CHECK(WIFEXITED(status));
+        *(WEXITSTATUS(status) == 99 ? &refused : &ran) += 1;
+    }
+    free(copy);
+}
+
+TEST("mutated programs that verify end without a crash")
+{
+    for_each_program(mutate_program);
+    CHECK(ran > 0);
+    CHECK(refused > 0);
 }
