@@ -42,35 +42,45 @@ struct jl_written {
 };
 
 enum jl_binary {
-    JL_ADD, JL_SUB, JL_MUL, JL_DIV, JL_REM,
-    JL_EQ, JL_NE, JL_LT, JL_LE, JL_GT, JL_GE,
-    JL_AND, JL_OR,
+    JL_ADD,
+    JL_SUB,
+    JL_MUL,
+    JL_DIV,
+    JL_REM,
+    JL_EQ,
+    JL_NE,
+    JL_LT,
+    JL_LE,
+    JL_GT,
+    JL_GE,
+    JL_AND,
+    JL_OR,
 };
 enum jl_unary { JL_NEGATE, JL_NOT };
 
 /* What a call does. The checker decides it from the callee. */
 enum jl_call {
     JL_CALL_UNKNOWN,
-    JL_CALL_FUNCTION,   /* `callee_function` */
-    JL_CALL_VALUE,      /* the callee is an expression of a function type */
-    JL_CALL_HOST,       /* `host`; a method's receiver is args[-1], see `receiver` */
-    JL_CALL_CONVERT,    /* i32(x), f64(x), str(x): to `type` */
-    JL_CALL_ARRAY,      /* array(n), array(T, n) */
-    JL_CALL_CANCEL,     /* cancel(): the innermost nursery of the function */
-    JL_CALL_PANIC,      /* panic(text) */
-    JL_CALL_SEND,       /* channel.send(v) */
-    JL_CALL_RECV,       /* channel.recv() */
-    JL_CALL_CLOSE,      /* channel.close() */
-    JL_CALL_ACTOR_NEW,  /* Counter.new() */
-    JL_CALL_ACTOR_SEND, /* counter.increment(): a method without result */
-    JL_CALL_ACTOR_CALL, /* counter.get(): a method with a result */
-    JL_CALL_SELF,       /* a method of the same actor, inside of it: `callee_function` */
+    JL_CALL_FUNCTION,         /* `callee_function` */
+    JL_CALL_VALUE,            /* the callee is an expression of a function type */
+    JL_CALL_HOST,             /* `host`; a method's receiver is args[-1], see `receiver` */
+    JL_CALL_CONVERT,          /* i32(x), f64(x), str(x): to `type` */
+    JL_CALL_ARRAY,            /* array(n), array(T, n) */
+    JL_CALL_CANCEL,           /* cancel(): the innermost nursery of the function */
+    JL_CALL_PANIC,            /* panic(text) */
+    JL_CALL_SEND,             /* channel.send(v) */
+    JL_CALL_RECV,             /* channel.recv() */
+    JL_CALL_CLOSE,            /* channel.close() */
+    JL_CALL_ACTOR_NEW,        /* Counter.new() */
+    JL_CALL_ACTOR_SEND,       /* counter.increment(): a method without result */
+    JL_CALL_ACTOR_CALL,       /* counter.get(): a method with a result */
+    JL_CALL_SELF,             /* a method of the same actor, inside of it: `callee_function` */
     JL_CALL_SUPERVISOR_NEW,   /* Supervisor.new() */
     JL_CALL_SUPERVISOR_SPAWN, /* supervisor.spawn(X.new()) */
-    JL_CALL_INTERFACE,  /* plugin.process(data): `method` */
-    JL_CALL_CAP_NEW,    /* CapSpawn.delegatable(max_tasks: 10): `literal` has the fields */
-    JL_CALL_TO_BUDGET,  /* cap.toBudget() */
-    JL_CALL_WITH,       /* budget.with_syscalls(0): `method` is the field's index, 0 to 4 */
+    JL_CALL_INTERFACE,        /* plugin.process(data): `method` */
+    JL_CALL_CAP_NEW,          /* CapSpawn.delegatable(max_tasks: 10): `literal` has the fields */
+    JL_CALL_TO_BUDGET,        /* cap.toBudget() */
+    JL_CALL_WITH,             /* budget.with_syscalls(0): `method` is the field's index, 0 to 4 */
 };
 
 struct jl_argument {
@@ -80,7 +90,7 @@ struct jl_argument {
 
 enum jl_expr_kind {
     JL_E_BAD,
-    JL_E_INT,     /* value; 1MB is 1048576 */
+    JL_E_INT, /* value; 1MB is 1048576 */
     JL_E_FLOAT,
     JL_E_STRING,  /* text, length: after escapes */
     JL_E_BOOL,    /* value */
@@ -124,36 +134,36 @@ struct jl_expr {
     struct jl_written  *written;  /* CHANNEL: T; a CALL of array(T, n): T, and args is n alone */
 
     /* Checked. */
-    jl_type             type;    /* of the value; VOID: none. FALLIBLE below try or await */
-    jl_type             coerce;  /* what it is turned into for its user; 0: nothing. A handle of a
+    jl_type             type;   /* of the value; VOID: none. FALLIBLE below try or await */
+    jl_type             coerce; /* what it is turned into for its user; 0: nothing. A handle of a
                                     plugin into an interface; a literal has its type already */
-    struct jl_symbol   *symbol;  /* NAME */
-    enum jl_call        call;    /* CALL */
+    struct jl_symbol   *symbol; /* NAME */
+    enum jl_call        call;   /* CALL */
     struct jl_function *callee_function;
-    uint32_t            host;    /* index in the host table: CALL_HOST, NAME of a host value */
-    struct jl_expr     *receiver; /* of a method */
-    uint32_t            method;  /* index of a method; of a struct's field in MEMBER */
-    bool                is_len;  /* MEMBER: items.len, text.len */
+    uint32_t            host;      /* index in the host table: CALL_HOST, NAME of a host value */
+    struct jl_expr     *receiver;  /* of a method */
+    uint32_t            method;    /* index of a method; of a struct's field in MEMBER */
+    bool                is_len;    /* MEMBER: items.len, text.len */
     struct jl_symbol   *authority; /* a capability literal: what it attenuates; NULL: the root */
-    struct jl_expr    **fields;  /* STRUCT, CAP_NEW: one for each field in order; NULL: default */
+    struct jl_expr    **fields;    /* STRUCT, CAP_NEW: one for each field in order; NULL: default */
     uint32_t            field_count;
-    int64_t             error;   /* ERROR: its number, below 0 */
-    bool                direct;  /* AWAIT of a call outside of a nursery: an ordinary call */
+    int64_t             error;  /* ERROR: its number, below 0 */
+    bool                direct; /* AWAIT of a call outside of a nursery: an ordinary call */
 };
 
 enum jl_statement_kind {
     JL_S_BAD,
     JL_S_LET, /* name: written = value; also S_VAR */
     JL_S_VAR,
-    JL_S_ASSIGN,   /* target = value, or with `binary` if `compound` */
-    JL_S_EXPR,     /* value */
-    JL_S_NURSERY,  /* with value (NULL: none): body */
-    JL_S_FOR,      /* name in value: body; value is a range, a slice or a channel */
-    JL_S_WHILE,    /* value: body */
-    JL_S_LOOP,     /* body */
-    JL_S_IF,       /* value: body, otherwise */
-    JL_S_RETURN,   /* value or NULL */
-    JL_S_DEFER,    /* `function`: its body */
+    JL_S_ASSIGN,  /* target = value, or with `binary` if `compound` */
+    JL_S_EXPR,    /* value */
+    JL_S_NURSERY, /* with value (NULL: none): body */
+    JL_S_FOR,     /* name in value: body; value is a range, a slice or a channel */
+    JL_S_WHILE,   /* value: body */
+    JL_S_LOOP,    /* body */
+    JL_S_IF,      /* value: body, otherwise */
+    JL_S_RETURN,  /* value or NULL */
+    JL_S_DEFER,   /* `function`: its body */
     JL_S_YIELD,
     JL_S_BREAK,
     JL_S_CONTINUE,
@@ -207,7 +217,7 @@ enum jl_effect {
  * the unit. */
 enum jl_function_kind {
     JL_F_DECLARED,
-    JL_F_METHOD,  /* of an actor */
+    JL_F_METHOD,    /* of an actor */
     JL_F_SIGNATURE, /* of an interface: no body */
     JL_F_CLOSURE,
     JL_F_SPAWN,
@@ -295,7 +305,7 @@ struct jl_unit {
     struct jl_types     *types;
     struct jl_function **all; /* every function with a body, closures and blocks included */
     uint32_t             all_count, all_room;
-    struct jl_function  *main; /* declared main, or `statements`; NULL: none */
+    struct jl_function  *main;   /* declared main, or `statements`; NULL: none */
     struct jl_error     *errors; /* error.Name of the program */
     uint32_t             error_count, error_room;
 };
@@ -310,7 +320,7 @@ enum jl_symbol_kind {
     JL_SYMBOL_LET,
     JL_SYMBOL_VAR,
     JL_SYMBOL_PARAM,
-    JL_SYMBOL_LOOP, /* the variable of a for */
+    JL_SYMBOL_LOOP,  /* the variable of a for */
     JL_SYMBOL_STATE, /* a variable of the actor; `index` */
     JL_SYMBOL_FUNCTION,
     JL_SYMBOL_ACTOR,

@@ -25,10 +25,10 @@ enum jl_kind {
     JL_U32,
     JL_U64,
     JL_F64,
-    JL_STR,     /* struct jl_text: UTF-8 bytes that nobody changes */
-    JL_ERROR,   /* int64_t below 0: a janus_status, or an error of the program, -100 and below */
-    JL_NURSERY, /* QTJIR only */
-    JL_BUDGET,  /* janus_budget, 40 bytes */
+    JL_STR,       /* struct jl_text: UTF-8 bytes that nobody changes */
+    JL_ERROR,     /* int64_t below 0: a janus_status, or an error of the program, -100 and below */
+    JL_NURSERY,   /* QTJIR only */
+    JL_BUDGET,    /* janus_budget, 40 bytes */
     JL_CAP_SPAWN, /* janus_cap, 16 bytes; also the next three */
     JL_CAP_BUDGET,
     JL_CAP_CHANNEL,
@@ -37,8 +37,8 @@ enum jl_kind {
     JL_SIMPLE_KINDS,
 
     JL_SLICE = JL_SIMPLE_KINDS, /* []T: struct jl_slice */
-    JL_FN,       /* fn(P...) -> R: struct jl_closure */
-    JL_STRUCT,   /* declared in the program: laid out as in C */
+    JL_FN,                      /* fn(P...) -> R: struct jl_closure */
+    JL_STRUCT,                  /* declared in the program: laid out as in C */
     JL_FALLIBLE, /* !T: T or an error. Only as a result; never stored in a variable or a field */
     JL_TASK,     /* task T: a pointer to a call under way, see host/support.h */
     JL_CHANNEL,  /* channel T: janus_channel, 16 bytes */
@@ -51,8 +51,8 @@ enum jl_kind {
 struct jl_field {
     const char    *name;
     jl_type        type;
-    uint32_t       offset;  /* filled when the struct is laid out */
-    struct jl_span at;      /* of its declaration */
+    uint32_t       offset; /* filled when the struct is laid out */
+    struct jl_span at;     /* of its declaration */
 };
 
 struct jl_method_type { /* a method of an interface or an actor */
@@ -62,8 +62,8 @@ struct jl_method_type { /* a method of an interface or an actor */
 
 struct jl_type_info {
     enum jl_kind           kind;
-    const char            *name;  /* STRUCT, ACTOR, START, IFACE, HOST; else NULL */
-    jl_type                of;    /* SLICE, FALLIBLE, TASK, CHANNEL; FN: the result; START: actor */
+    const char            *name; /* STRUCT, ACTOR, START, IFACE, HOST; else NULL */
+    jl_type                of;   /* SLICE, FALLIBLE, TASK, CHANNEL; FN: the result; START: actor */
     jl_type               *params; /* FN */
     uint32_t               param_count;
     struct jl_field       *fields; /* STRUCT; ACTOR: its state */
@@ -108,10 +108,10 @@ bool     jl_layout(struct jl_types *types, jl_type type);
 uint32_t jl_size(const struct jl_types *types, jl_type type); /* bytes of a value; VOID: 0 */
 uint32_t jl_align(const struct jl_types *types, jl_type type);
 
-bool jl_is_integer(jl_type type);
-bool jl_is_signed(jl_type type);
-bool jl_is_number(jl_type type); /* an integer or f64 */
-bool jl_is_cap(jl_type type);
+bool     jl_is_integer(jl_type type);
+bool     jl_is_signed(jl_type type);
+bool     jl_is_number(jl_type type); /* an integer or f64 */
+bool     jl_is_cap(jl_type type);
 unsigned jl_bits(jl_type type); /* of an integer */
 /* Whether a task may own the value alone: it contains no slice, closure, task, or pointer. */
 bool jl_is_plain(const struct jl_types *types, jl_type type);
