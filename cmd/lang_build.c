@@ -114,16 +114,25 @@ static int compile(const struct parts *parts, const struct lang_options *options
             fprintf(stderr, "janusrt: build: janusrt cc finds no clang, so cc compiles\n");
         }
     }
-    if (strcmp(compiler, "janusrt cc") == 0) {
-        cc_words_add(&words, "-DJANUS_COUNTS");
-        add_common(&words, parts, options, source);
+    /* Words behind the compiler are its options: --cc='gcc -fsanitize=address'. */
+    static const char own[] = "janusrt cc";
+    char             *rest = cc_join("%s", compiler), *name = NULL;
+    bool              is_own = strncmp(rest, own, sizeof own - 1) == 0;
+    if (is_own) {
+        rest += sizeof own - 1;
+    } else {
+        name = strtok_r(rest, " ", &rest);
+        char *path = name ? cc_command_find(name) : NULL;
+        if (!path) lang_refuse("--cc: there is no command '%s'", compiler);
+        cc_words_add(&words, path);
+    }
+    for (char *word; (word = strtok_r(rest, " ", &rest));) cc_words_add(&words, word);
+    if (is_own) cc_words_add(&words, "-DJANUS_COUNTS");
+    add_common(&words, parts, options, source);
+    if (is_own) {
         cc_words_add(&words, "-ldl");
         return drive(words.at, false);
     }
-    char *path = cc_command_find(compiler);
-    if (!path) lang_refuse("--cc: there is no command '%s'", compiler);
-    cc_words_add(&words, path);
-    add_common(&words, parts, options, source);
     add_exports(&words, parts);
     return cc_run(words.at);
 }

@@ -89,8 +89,12 @@ static int64_t main_in_nursery(struct run *run, const janus_nursery_options *opt
     static const janus_site nowhere = {NULL, 0};
     janus_status            status = janus_nursery_open(&nursery, options);
     if (status != JANUS_OK) return status;
+    /* In a pool main begins with a small share, and draws more. The rest is for others. */
+    const janus_budget share = janus_budget_default();
     status = janus_spawn_with(&nursery, main_task, run,
-                              JANUS_SPAWN_OPTIONS(.name = "main", .site = &nowhere), NULL);
+                              JANUS_SPAWN_OPTIONS(.name = "main", .site = &nowhere,
+                                                  .budget = run->has_pool ? &share : NULL),
+                              NULL);
     janus_status ended = janus_nursery_await_with(&nursery, &result);
     take_stats(run, &nursery);
     if (ended == JANUS_CHILD_FAILED) explain(run, &nursery, &result);
@@ -107,6 +111,8 @@ static janus_status mint_all(const janus_authority *authority, janus_cap_kind ki
     if (kind == JANUS_CAP_KIND_SPAWN) {
         limits.spawn.max_tasks = plenty;
         limits.spawn.task_budget = janus_budget_of(plenty, plenty, plenty, plenty, plenty);
+    } else if (kind == JANUS_CAP_KIND_BUDGET) {
+        limits.budget = (janus_budget_limits){plenty, plenty, plenty, plenty, plenty};
     } else {
         limits.channel = (janus_channel_limits){plenty, plenty};
     }
@@ -140,6 +146,9 @@ static int64_t root_task(void *argument)
     if (sovereign) status = mint_all(authority, JANUS_CAP_KIND_SPAWN, &options.spawn_cap);
     if (sovereign && status == JANUS_OK) {
         status = mint_all(authority, JANUS_CAP_KIND_CHANNEL, &options.channel_cap);
+    }
+    if (sovereign && run->has_pool && status == JANUS_OK) {
+        status = mint_all(authority, JANUS_CAP_KIND_BUDGET, &options.budget_cap);
     }
     if (status == JANUS_OK) status = (janus_status)main_in_nursery(run, &options);
     if (status != JANUS_OK && run->error == 0) run->error = status;
@@ -240,7 +249,8 @@ static int run_scheduled(struct run *run)
            .struct_bytes = sizeof options,
            .profile = profiles[run->program->profile & 3],
            .yield_interval = run->program->interval ? run->program->interval : 1024,
-           .on_panic = jl_on_panic,
+           .preempt_checks = true, /* as in programs with counted code: the same order in all */
+        .on_panic = jl_on_panic,
            .on_panic_argument = run->world,
     };
     janus_run_result result = JANUS_RUN_RESULT();
