@@ -21,7 +21,7 @@ help:
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
-	@echo 'make fuzz       search for bytes that break the parsers of HTTP (SECONDS=60 each;'
+	@echo 'make fuzz       search for bytes that break a parser of HTTP or Janus (SECONDS=60 each;'
 	@echo '                KEEP=1: keep the new inputs in tests/http/corpus.txt)'
 	@echo 'make garden     send nasty requests to packaged servers, rewrite docs/http/garden.md'
 	@echo '                (MUTANTS=10000 SEED=0)'
@@ -82,6 +82,7 @@ fuzz:
 	    >build/fuzz.log 2>&1 || { cat build/fuzz.log; exit 1; }
 	@tools/fuzz.py build/clang-release/tests/http/fuzz --seconds '$(SECONDS)' \
 	    $(if $(filter-out 0,$(KEEP)),--keep)
+	@tests/lang/fuzz/fuzz.py build/clang-release/tests/lang/fuzz --seconds '$(SECONDS)'
 
 garden:
 	@tools/bootstrap garden
