@@ -10,7 +10,8 @@ struct jl_arena_chunk {
     size_t                 room, used; /* bytes behind this head */
 };
 
-enum { HEAD_BYTES = 32, CHUNK_BYTES = 64 << 10, ALIGNMENT = 16 };
+/* A chunk is so large that calloc takes it from mmap: pages that nobody uses are never touched. */
+enum { HEAD_BYTES = 32, CHUNK_BYTES = 256 << 10, ALIGNMENT = 16 };
 _Static_assert(sizeof(struct jl_arena_chunk) <= HEAD_BYTES, "the head fits its place");
 
 static const size_t default_limit = (size_t)1 << 30;
