@@ -216,7 +216,7 @@ TEST("a function takes a capability as a parameter, and its tasks use it")
     CHECK_STR(said(SOVEREIGN PARALLEL_MAP), "");
 }
 
-TEST("a call without its capability is an error at the name of the function; with it, it is none")
+TEST("a call without its capability is an error at the name of the function")
 {
     CHECK_STR(said(SOVEREIGN PARALLEL_MAP "func main() do\n    let items = [1, 2, 3, 4]\n"
                                           "    let r = parallel_map(items, |x| x * 2)\nend\n"),
