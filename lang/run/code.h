@@ -40,26 +40,26 @@ struct cell {
 /* Compare and branch: to c, if a is related to b (a slot, or with K a constant). */
 #define RUN_BRANCHES(X) X(BrEq) X(BrNe) X(BrLt) X(BrLe)
 #define RUN_BRANCHES_K(X) X(BrEqK) X(BrNeK) X(BrLtK) X(BrLeK) X(BrGtK) X(BrGeK)
-#define RUN_PAID(X)                                                                                \
-    X(PayBrEq)                                                                                     \
-    X(PayBrNe) X(PayBrLt) X(PayBrLe) X(PayBrEqK) X(PayBrNeK) X(PayBrLtK) X(PayBrLeK) X(PayBrGtK)   \
-        X(PayBrGeK)
-#define RUN_OPS(X)                                                                                 \
-    X(Mov)                                                                                         \
-    X(Mov2) X(MovN) X(MovK) X(MovK64) X(Add) X(Sub) X(Mul) X(Div) X(Rem) X(AddK) X(SubK) X(MulK)   \
-        X(DivK) X(RemK) X(Neg) X(AddU) X(SubU) X(MulU) X(DivU) X(RemU) X(AddF) X(SubF) X(MulF)     \
-            X(DivF) X(NegF) X(FitI8) X(FitU8) X(FitI16) X(FitU16) X(FitI32) X(FitU32) X(FitU64)    \
-                X(Eq) X(Ne) X(Lt) X(Le) X(LtU) X(LeU) X(EqF) X(NeF) X(LtF) X(LeF) X(EqK) X(NeK)    \
-                    X(LtK) X(LeK) X(GtK) X(GeK) X(And) X(Or) X(Not) X(IntToF) X(UnsignedToF)       \
-                        X(GetI8) X(GetU8) X(GetI16) X(GetU16) X(GetI32) X(GetU32) X(Get64)         \
-                            X(GetBytes) X(Put8) X(Put16) X(Put32) X(Put64) X(PutBytes) X(IndexI8)  \
-                                X(IndexU8) X(IndexI16) X(IndexU16) X(IndexI32) X(IndexU32)         \
-                                    X(Index64) X(SetIndex8) X(SetIndex16) X(SetIndex32)            \
-                                        X(SetIndex64) X(Jump) X(PayJump) X(Pay) X(BrIf) X(BrNot)   \
-                                            RUN_BRANCHES(X) RUN_BRANCHES_K(X) RUN_PAID(X) X(Call)  \
-                                                X(CallPay) X(CallValue) X(Ret0) X(Ret1) X(RetK)    \
-                                                    X(RetN) X(RetOk0) X(RetOk1) X(RetOkN)          \
-                                                        X(RetError) X(Slow) X(Stuck) X(Halt)
+#define RUN_PAID(X) \
+    X(PayBrEq) X(PayBrNe) X(PayBrLt) X(PayBrLe) \
+    X(PayBrEqK) X(PayBrNeK) X(PayBrLtK) X(PayBrLeK) X(PayBrGtK) X(PayBrGeK)
+#define RUN_OPS(X) \
+    X(Mov) X(Mov2) X(MovN) X(MovK) X(MovK64) \
+    X(Add) X(Sub) X(Mul) X(Div) X(Rem) X(AddK) X(SubK) X(MulK) X(DivK) X(RemK) X(Neg) \
+    X(AddU) X(SubU) X(MulU) X(DivU) X(RemU) \
+    X(AddF) X(SubF) X(MulF) X(DivF) X(NegF) \
+    X(FitI8) X(FitU8) X(FitI16) X(FitU16) X(FitI32) X(FitU32) X(FitU64) \
+    X(Eq) X(Ne) X(Lt) X(Le) X(LtU) X(LeU) X(EqF) X(NeF) X(LtF) X(LeF) \
+    X(EqK) X(NeK) X(LtK) X(LeK) X(GtK) X(GeK) X(And) X(Or) X(Not) \
+    X(IntToF) X(UnsignedToF) \
+    X(GetI8) X(GetU8) X(GetI16) X(GetU16) X(GetI32) X(GetU32) X(Get64) X(GetBytes) \
+    X(Put8) X(Put16) X(Put32) X(Put64) X(PutBytes) \
+    X(IndexI8) X(IndexU8) X(IndexI16) X(IndexU16) X(IndexI32) X(IndexU32) X(Index64) \
+    X(SetIndex8) X(SetIndex16) X(SetIndex32) X(SetIndex64) \
+    X(Jump) X(PayJump) X(Pay) X(BrIf) X(BrNot) \
+    RUN_BRANCHES(X) RUN_BRANCHES_K(X) RUN_PAID(X) \
+    X(Call) X(CallPay) X(CallValue) X(Ret0) X(Ret1) X(RetAdd) X(RetK) X(RetN) \
+    X(RetOk0) X(RetOk1) X(RetOkN) X(RetError) X(Slow) X(Stuck) X(Halt)
 /* clang-format on */
 
 enum {

@@ -121,6 +121,15 @@ static void put_return(struct maker *k, uint32_t node)
         return;
     }
     uint32_t words = jl_run_words(k->types, k->f->result), from = slot_of(k, node, 0);
+    uint32_t value = operand(k, node, 0);
+    if (!fails && node_at(k, value)->op == QT_Add && k->plans[value].uses == 1 &&
+        k->plans[value].block == k->block && k->plans[value].position + 1 == k->position) {
+        struct cell *last = &k->code->cells[k->code->cell_count - 1];
+        if (last->op == R_Add && last->a == from) { /* the sum is what is returned */
+            last->op = R_RetAdd;
+            return;
+        }
+    }
     if (words == 1)
         jl_run_put(k, fails ? R_RetOk1 : R_Ret1, from, 0, 0);
     else

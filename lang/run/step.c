@@ -289,6 +289,12 @@ static const struct fn *enter_closure(const struct machine *m, const struct cell
     }                                                                                              \
     CASE(Ret0) RETURN((void)0);                                                                    \
     CASE(Ret1) RETURN(*to = A);                                                                    \
+    CASE(RetAdd)                                                                                   \
+    {                                                                                              \
+        int64_t v;                                                                                 \
+        if (UNLIKELY(__builtin_add_overflow(B.i, C.i, &v))) trap_overflow(m, ip);                  \
+        RETURN(to->i = v);                                                                         \
+    }                                                                                              \
     CASE(RetK) RETURN(to->i = K);                                                                  \
     CASE(RetN) RETURN(memmove(to, &A, (size_t)ip->c * 8));                                         \
     CASE(RetOk0) RETURN(to->i = 0);                                                                \
