@@ -84,15 +84,15 @@ static void explain(struct run *run, janus_nursery *nursery, const janus_nursery
 /* Main is a child: of a pool, or of what the root of :sovereign gives it. */
 static int64_t main_in_nursery(struct run *run, const janus_nursery_options *options)
 {
-    janus_nursery           nursery;
-    janus_nursery_result    result;
-    static const janus_site nowhere = {NULL, 0};
-    janus_status            status = janus_nursery_open(&nursery, options);
+    janus_nursery        nursery;
+    janus_nursery_result result;
+    const janus_site     begin = {run->program->source, 1};
+    janus_status         status = janus_nursery_open(&nursery, options);
     if (status != JANUS_OK) return status;
     /* In a pool main begins with a small share, and draws more. The rest is for others. */
     const janus_budget share = janus_budget_default();
     status = janus_spawn_with(&nursery, main_task, run,
-                              JANUS_SPAWN_OPTIONS(.name = "main", .site = &nowhere,
+                              JANUS_SPAWN_OPTIONS(.name = "main", .site = &begin,
                                                   .budget = run->has_pool ? &share : NULL),
                               NULL);
     janus_status ended = janus_nursery_await_with(&nursery, &result);
@@ -175,6 +175,8 @@ static void read_environment(struct run *run, janus_scheduler_options *options)
     run->has_pool = true;
     if (given_budget) {
         run->pool = *given_budget;
+        run->pool.ops += run->pool.ops < plenty;
+        run->pool.spawn_count += run->pool.spawn_count < plenty;
         return;
     }
     /* One operation and one spawn more: the pool pays for main's own. */
@@ -250,7 +252,7 @@ static int run_scheduled(struct run *run)
            .profile = profiles[run->program->profile & 3],
            .yield_interval = run->program->interval ? run->program->interval : 1024,
            .preempt_checks = true, /* as in programs with counted code: the same order in all */
-        .on_panic = jl_on_panic,
+           .on_panic = jl_on_panic,
            .on_panic_argument = run->world,
     };
     janus_run_result result = JANUS_RUN_RESULT();
