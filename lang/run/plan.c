@@ -2,7 +2,7 @@
 /* Which slots the values of a function get. */
 #include "run/make.h"
 
-enum { FAR = 64, SLOTS_MAX = 60000, NURSERY_WORDS = (sizeof(struct jl_nursery) + 7) / 8 };
+enum { FAR = 64, SLOTS_MAX = 60000, NURSERY_WORDS = sizeof(struct jl_nursery) / 8 + 1 };
 
 static uint32_t node_in(const struct maker *k, uint32_t block, uint32_t position)
 {

@@ -4,10 +4,13 @@
 
 #include <string.h>
 
+/* Slots are aligned to 8, a nursery to 16: it has a word more. */
 static struct jl_nursery *nursery_at(union slot *r, uint32_t slot)
 {
-    return (struct jl_nursery *)(void *)(r + slot);
+    uintptr_t at = ((uintptr_t)(r + slot) + 15) & ~(uintptr_t)15;
+    return (struct jl_nursery *)at;
 }
+_Static_assert(_Alignof(struct jl_nursery) <= 16, "a nursery's slots are aligned to 16");
 
 /* a: nursery; b: CapSpawn; c: whether there is one; d: scope. */
 void jl_slow_nursery_begin(struct machine *m, union slot *r, const struct slow *s)

@@ -151,6 +151,7 @@ static void mutate(char *text, size_t length)
         size_t at = random_below((uint32_t)length), from = random_below((uint32_t)length);
         size_t count = random_below(4) == 0 ? strcspn(text + from, "\n") : 1 + random_below(4);
         if (at + count > length) count = length - at;
+        if (from + count > length) count = length - from;
         if (text[at] >= '0' && text[at] <= '9' && random_below(2) == 0)
             text[at] = (char)('0' + random_below(10));
         else
@@ -158,16 +159,27 @@ static void mutate(char *text, size_t length)
     }
 }
 
-static int run_mutant(char *copy, size_t length)
+static int run_mutant(char *copy, size_t length, FILE *messages)
 {
     static const janus_budget budget = {
         .ops = 20000, .memory = 1 << 20, .spawn_count = 100, .channel_ops = 1000, .syscalls = 100};
     FILE *nowhere = fopen("/dev/null", "w");
-    if (nowhere != NULL) dup2(fileno(nowhere), 1), dup2(fileno(nowhere), 2);
+    if (nowhere != NULL) dup2(fileno(nowhere), 1);
+    dup2(fileno(messages), 2);
     alarm(60);
     setenv("JANUSRT_SEED", "1", 1);
     jl_set_budget(&budget);
     return run_text(copy, length, random_below(2) == 0 ? QT_MID : QT_LOW, true);
+}
+
+/* A signal, or a sanitizer's report. */
+static bool is_crash(int status, FILE *messages)
+{
+    rewind(messages);
+    err[fread(err, 1, sizeof err - 1, messages)] = 0;
+    fclose(messages);
+    return !WIFEXITED(status) || strstr(err, "Sanitizer") != NULL ||
+           strstr(err, "runtime error") != NULL;
 }
 
 static uint32_t ran, refused;
@@ -182,17 +194,19 @@ static void mutate_program(const char *name, const char *text, size_t length)
     for (int i = 0; i < rounds; i++) {
         memcpy(copy, text, length + 1);
         mutate(copy, length);
+        FILE *messages = tmpfile();
+        CHECK(messages != NULL);
         pid_t child = fork();
         CHECK(child >= 0);
-        if (child == 0) _exit(run_mutant(copy, length));
+        if (child == 0) _exit(run_mutant(copy, length, messages));
         CHECK_EQ(waitpid(child, &status, 0), child);
-        if (WIFSIGNALED(status)) {
-            snprintf(err, sizeof err, "/tmp/janus-mutant-%d.ir", (int)getpid());
-            FILE *keep = fopen(err, "w");
+        if (is_crash(status, messages)) {
+            snprintf(out, sizeof out, "/tmp/janus-mutant-%d.ir", (int)getpid());
+            FILE *keep = fopen(out, "w");
             if (keep != NULL) fwrite(copy, 1, length, keep), fclose(keep);
-            printf("# %s: see %s\n", name, err);
+            printf("# %s: status %d, see %s\n# %s\n", name, status, out, err);
+            CHECK(false);
         }
-        CHECK(WIFEXITED(status));
         *(WEXITSTATUS(status) == 99 ? &refused : &ran) += 1;
     }
     free(copy);
