@@ -122,6 +122,30 @@ static void check_level(const struct program *p, const char *base, const char *l
     free(text);
 }
 
+/* What the printer prints means the same. */
+static void check_printed(const char *name, const char *text)
+{
+    struct program p;
+    char          *again = NULL, *first, *second;
+    size_t         length;
+    FILE          *out = open_memstream(&again, &length);
+    CHECK(out != NULL);
+    lower(&p, name, text, strlen(text));
+    first = printed(&p);
+    jl_arena_free(&p.arena);
+    open_program(&p, name, text, strlen(text));
+    jl_print_unit(jl_parse(&p.source, &p.arena, &p.names, &p.diagnostics), out);
+    fclose(out);
+    jl_arena_free(&p.arena);
+    lower(&p, name, again, length);
+    second = printed(&p);
+    CHECK(!strcmp(first, second));
+    jl_arena_free(&p.arena);
+    free(again);
+    free(first);
+    free(second);
+}
+
 static void check_program(const char *name)
 {
     char           base[256], path[512];
@@ -129,6 +153,7 @@ static void check_program(const char *name)
     snprintf(base, sizeof base, "%s/golden/%.*s", LANG_TESTS, (int)strlen(name) - 4, name);
     snprintf(path, sizeof path, "%s.jan", base);
     char *text = read_file(path);
+    check_printed(name, text);
     lower(&p, name, text, strlen(text));
     check_level(&p, base, "high");
     checked(qt_insert_budget(&p.module, &p.why) && qt_verify(&p.module, &p.why), &p);
