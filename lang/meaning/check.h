@@ -28,6 +28,7 @@ struct jl_map {
 struct jl_known {
     struct jl_symbol symbol;            /* first: a symbol's address is that of its jl_known */
     bool             delegatable;       /* a capability that may leave the program */
+    bool             is_own;            /* a slice that its function made */
     bool             learned;           /* made by a literal: what is known of it is all true */
     bool             needs_delegatable; /* a parameter that its function gives outward */
     bool             carries_cap;       /* a closure that captured such as may not leave */
@@ -91,6 +92,15 @@ struct jl_flow {
     bool                delegatable;
 };
 
+struct jl_store { /* an assignment to an element of a slice that the function did not make */
+    struct jl_function   *function;
+    const struct jl_expr *slice, *value;
+};
+struct jl_started { /* a task: a call, or a block */
+    struct jl_expr     *at, *call;
+    struct jl_function *function; /* NULL: a closure */
+};
+
 struct jl_checker {
     struct jl_unit             *unit;
     const struct jl_host_table *host;
@@ -127,6 +137,15 @@ struct jl_checker {
     uint32_t         later_count, later_room;
     struct jl_flow  *flows;
     uint32_t         flow_count, flow_room;
+
+    struct jl_store     *stores;
+    uint32_t             store_count, store_room;
+    struct jl_started   *started;
+    uint32_t             started_count, started_room;
+    struct jl_function **values; /* functions that are used as values */
+    uint32_t             value_count, value_room;
+    jl_type             *stored; /* types of slices that are stored to, by bit */
+    uint32_t             stored_count, stored_room;
 
     uint32_t *marks; /* by type: the last search that saw it */
     uint32_t  mark_room, mark;
@@ -272,6 +291,14 @@ void jl_note_flow(struct jl_checker *c, struct jl_expr *value, struct jl_functio
                   uint32_t index);
 void jl_check_flows(struct jl_checker *c);
 void jl_learn_cap(struct jl_symbol *symbol, struct jl_expr *value); /* let symbol = value */
+
+/* stores.c: values that a task would leave in a slice of another task */
+void jl_note_store(struct jl_checker *c, const struct jl_statement *s);
+void jl_note_own(struct jl_symbol *symbol, const struct jl_expr *value);
+void jl_note_value_call(struct jl_checker *c);
+void jl_note_task(struct jl_checker *c, struct jl_expr *at, struct jl_expr *call,
+                  struct jl_function *function);
+void jl_check_stores(struct jl_checker *c); /* also spreads the effects */
 
 /* errors.c */
 int64_t jl_error_number(struct jl_checker *c, const char *name);

@@ -136,6 +136,7 @@ static jl_type call_value(struct jl_checker *c, struct jl_expr *e)
     jl_type     fn = jl_check_value(c, e->left, 0);
     const char *callee = jl_format(c->arena, "`%s`", jl_snip(c, e->left->at));
     e->call = JL_CALL_VALUE;
+    jl_note_value_call(c);
     if (jl_kind_of(c->types, fn) == JL_FN) {
         jl_check_args(c, e, fn, NULL, callee, false, NULL);
         return jl_info(c->types, fn)->of;

@@ -412,6 +412,6 @@ bool jl_check(struct jl_unit *unit, const struct jl_check_options *options,
     check_main(&c);
     check_bodies(&c);
     jl_check_flows(&c);
-    jl_spread_effects(&c);
+    jl_check_stores(&c);
     return diagnostics->errors == 0;
 }

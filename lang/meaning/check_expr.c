@@ -69,6 +69,7 @@ static jl_type check_function_value(struct jl_checker *c, struct jl_expr *e)
                              .type = jl_info(c->types, type)->params[i]};
     }
     jl_add_call(c, function);
+    JL_PUSH(c->arena, c->values, c->value_count, c->value_room) = function;
     return type;
 }
 

@@ -19,6 +19,7 @@ static void check_let(struct jl_checker *c, struct jl_statement *s)
     enum jl_symbol_kind kind = s->kind == JL_S_LET ? JL_SYMBOL_LET : JL_SYMBOL_VAR;
     s->symbol = jl_declare(c, kind, s->name, type);
     jl_learn_cap(s->symbol, s->value);
+    jl_note_own(s->symbol, s->value);
     if (s->value->kind == JL_E_CLOSURE && s->value->function) {
         const struct jl_function *function = s->value->function;
         for (uint32_t i = 0; i < function->capture_count; i++) {
@@ -51,6 +52,7 @@ static void check_assign(struct jl_checker *c, struct jl_statement *s)
     type = jl_resolve(c, type);
     if (type == JL_BAD || s->value->type == JL_BAD) return;
     check_stays(c, s);
+    jl_note_store(c, s);
     if (!s->compound) return;
     if (jl_is_var(c, type)) {
         JL_PUSH(c->arena, c->later, c->later_count, c->later_room) = (struct jl_later){

@@ -98,6 +98,7 @@ static bool is_awaitable(struct jl_checker *c, struct jl_expr *e, struct jl_expr
         if (!e->direct) {
             call->callee_function->is_task = true;
             jl_add_effect(c, JL_EFFECT_SPAWN);
+            jl_note_task(c, e, call, call->callee_function);
         }
         return true;
     case JL_CALL_SELF: e->direct = true; return call->callee_function->is_async;
@@ -155,6 +156,7 @@ jl_type jl_check_async(struct jl_checker *c, struct jl_expr *e)
     }
     check_crossing(c, call);
     call->callee_function->is_task = true;
+    jl_note_task(c, e, call, call->callee_function);
     if (!jl_crosses(c, type)) {
         JL_WRONG(c, "T4031", call->at, "%s cannot be copied to another task, so no task returns it",
                  jl_show(c, type))
@@ -175,9 +177,10 @@ static void spawn_block(struct jl_checker *c, struct jl_expr *e)
     jl_check_block(c, e->function->body);
     c->frame = frame.outer;
     jl_scope_close(c, scope);
+    jl_note_task(c, e, NULL, e->function);
 }
 
-static void spawn_call(struct jl_checker *c, struct jl_expr *call)
+static void spawn_call(struct jl_checker *c, struct jl_expr *e, struct jl_expr *call)
 {
     jl_type type = jl_check_expr(c, call, 0);
     if (type == JL_BAD) return;
@@ -191,6 +194,7 @@ static void spawn_call(struct jl_checker *c, struct jl_expr *call)
     }
     check_crossing(c, call);
     if (call->callee_function) call->callee_function->is_task = true;
+    if (call->call != JL_CALL_HOST) jl_note_task(c, e, call, call->callee_function);
 }
 
 jl_type jl_check_spawn(struct jl_checker *c, struct jl_expr *e)
@@ -207,7 +211,7 @@ jl_type jl_check_spawn(struct jl_checker *c, struct jl_expr *e)
     if (e->function)
         spawn_block(c, e);
     else if (e->left)
-        spawn_call(c, e->left);
+        spawn_call(c, e, e->left);
     return JL_VOID;
 }
 

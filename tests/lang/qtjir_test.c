@@ -215,6 +215,82 @@ TEST("a name that is taken gets a number")
     jl_arena_free(&w.arena);
 }
 
+/* The functions of ir/pair.ir. */
+enum { MAIN, FETCH_BOTH, COMPUTE, COUNTER_INIT };
+
+static void read_pair(struct world *w)
+{
+    size_t length;
+    char  *text = file_of("ir", "pair.ir", &length);
+    CHECK(read_text(w, text, length));
+    CHECK(qt_verify(&w->module, &w->why));
+    free(text);
+}
+
+static uint32_t count_of(const struct world *w, uint32_t function, enum qt_op op, int64_t literal)
+{
+    const struct qt_function *f = &w->module.functions[function];
+    uint32_t                  count = 0;
+    for (uint32_t b = 0; b < f->block_count; b++)
+        for (uint32_t i = 0; i < f->blocks[b].count; i++) {
+            const struct qt_node *n = &f->nodes[f->blocks[b].nodes[i]];
+            count += n->op == op && n->literal == literal;
+        }
+    return count;
+}
+
+TEST("the example of the documents prints its four lines")
+{
+    struct world w;
+    read_pair(&w);
+    char *text = printed(&w, false);
+    CHECK(strstr(text, "  %1 = Nursery_Begin\n"
+                       "  %2 = Spawn @compute, %x\n"
+                       "  %3 = Spawn @compute, %y\n"
+                       "  %4 = Nursery_End %1\n") != NULL);
+    free(text);
+    jl_arena_free(&w.arena);
+}
+
+TEST("each call and back-edge pays once, and each spawn has a check")
+{
+    struct world w;
+    read_pair(&w);
+    w.module.interval = 512;
+    CHECK(qt_insert_budget(&w.module, &w.why));
+    CHECK_EQ(count_of(&w, MAIN, QT_Budget_Decrement, 1), 1);
+    CHECK_EQ(count_of(&w, MAIN, QT_Budget_Check, 0), 1);
+    CHECK_EQ(count_of(&w, FETCH_BOTH, QT_Budget_Decrement, 1), 0);
+    CHECK_EQ(count_of(&w, FETCH_BOTH, QT_Budget_Check, 0), 2);
+    CHECK_EQ(count_of(&w, COMPUTE, QT_Budget_Decrement, 1), 1);
+    CHECK_EQ(count_of(&w, COMPUTE, QT_Budget_Check, 512), 1);
+    CHECK(!qt_insert_budget(&w.module, &w.why));
+    CHECK_STR(w.why, "the module has budget operations already");
+    jl_arena_free(&w.arena);
+
+    read_pair(&w);
+    CHECK(!qt_lower_tasks(&w.module, &w.why));
+    w.module.interval = 0;
+    CHECK(!qt_insert_budget(&w.module, &w.why));
+    CHECK_STR(w.why, "the interval must not be 0");
+    jl_arena_free(&w.arena);
+}
+
+TEST("what is spawned, what it calls and actors are CPU_Parallel")
+{
+    struct world w;
+    read_pair(&w);
+    for (uint32_t i = 0; i < w.module.function_count; i++)
+        w.module.functions[i].tenancy = QT_CPU_PARALLEL;
+    qt_place_tenancies(&w.module);
+    CHECK_EQ(w.module.functions[MAIN].tenancy, QT_CPU_SERIAL);
+    CHECK_EQ(w.module.functions[FETCH_BOTH].tenancy, QT_CPU_SERIAL);
+    CHECK_EQ(w.module.functions[COMPUTE].tenancy, QT_CPU_PARALLEL);
+    CHECK_EQ(w.module.functions[COUNTER_INIT].tenancy, QT_CPU_PARALLEL);
+    CHECK(qt_verify(&w.module, &w.why));
+    jl_arena_free(&w.arena);
+}
+
 /* Mutations: whole lines, words and bytes move. Nothing may crash, and what is accepted verifies
  * and prints. */
 static uint64_t random_state = 88172645463325252u;

@@ -23,7 +23,7 @@ class Scope:
     def __init__(self, outer=None):
         self.names = {kind: list(names) for kind, names in outer.names.items()} if outer else {}
         self.mutable = {kind: list(names) for kind, names in outer.mutable.items()} if outer else {}
-        self.counters = set(outer.counters) if outer else set() # changed by their loop alone
+        self.counters = set(outer.counters) if outer else set()  # changed by their loop alone
 
     def add(self, kind, name, mutable=False):
         self.names.setdefault(kind, []).append(name)

@@ -284,6 +284,36 @@ TEST("with_cap and nursery with take a CapSpawn and nothing else")
               "T4020@3:18 T4020@4:24");
 }
 
+/* Memory. */
+
+#define TEXTS(line)                                                                                \
+    SERVICE "func put(out: []str, i: i64) do\n"                                                    \
+            "    out[i] = str(i)\n"                                                                \
+            "end\n"                                                                                \
+            "func f(n: i64) -> []str do\n"                                                         \
+            "    let out = array(n)\n"                                                             \
+            "    out[0] = str(n)\n"                                                                \
+            "    let call = |i| put(out, i)\n"                                                     \
+            "    nursery do\n"                                                                     \
+            "        " line "\n"                                                                   \
+            "    end\n"                                                                            \
+            "    return out\n"                                                                     \
+            "end\n"
+
+TEST("a task does not leave values of its memory in a slice of another task")
+{
+    CHECK_STR(said(TEXTS("put(out, 1)")), "");
+    CHECK_STR(said(TEXTS("spawn put(out, 1)")), "T4032@10:9");
+    CHECK_STR(said(TEXTS("spawn do put(out, 1) end")), "T4032@10:9");
+    CHECK_STR(said(TEXTS("spawn do out[1] = \"a\" + \"b\" end")), "T4032@10:9");
+    CHECK_STR(said(TEXTS("spawn do call(1) end")), "T4032@10:9");
+    CHECK_STR(said(TEXTS("spawn call(1)")), "T4032@10:9");
+    CHECK_STR(said(TEXTS("spawn do out[1] = \"a\" end")), "");
+    CHECK_STR(said(TEXTS("spawn do let own = array(2); own[0] = str(n); log(own[0]) end")), "");
+    CHECK_STR(said(TEXTS("spawn do let own = array(2); own[0] = str(n); log(out[0]) end")), "");
+    CHECK_STR(said(TEXTS("spawn do let own = array(str, 2); put(own, 1) end")), "");
+}
+
 /* Numbers of errors. */
 
 static int64_t number_of(const char *name)

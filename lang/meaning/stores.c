@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Memory belongs to the task that allocated it, and ends with it. A spawned task may share a slice
+ * with its parent and may store numbers in it. If it stored a str, a slice or a closure that it
+ * made, the parent would find memory that is gone. So this is refused.
+ *
+ * Which functions store such values in slices of whom is found like effects: each type of slice
+ * that is stored to has a bit above the effects, and the bits spread over the call graph. A task is
+ * refused if it stores to a type of slice, and was given one of this type.
+ */
+#include "meaning/check.h"
+
+enum {
+    FIRST_BIT = 10, /* above the last effect, FAILS */
+    LAST_BIT = 30,  /* all types that come after 20 others */
+};
+static const uint32_t calls_value = 1u << 31; /* a closure: that of any closure */
+static const uint32_t effects_mask = (1u << FIRST_BIT) - 1;
+
+/* The slice whose memory the assignment changes; NULL: none, or one that the function made. */
+static const struct jl_expr *stored_slice(const struct jl_checker *c, const struct jl_expr *place)
+{
+    while (place && place->kind == JL_E_MEMBER) place = place->left;
+    if (!place || place->kind != JL_E_INDEX) return NULL;
+    const struct jl_expr *slice = place->left;
+    bool is_own = slice->kind == JL_E_NAME && slice->symbol && jl_known_of(slice->symbol)->is_own &&
+                  slice->symbol->function == c->frame->function;
+    return is_own ? NULL : slice;
+}
+
+void jl_note_store(struct jl_checker *c, const struct jl_statement *s)
+{
+    const struct jl_expr *slice = stored_slice(c, s->target);
+    if (!slice || (s->value->kind == JL_E_STRING && !s->compound)) return;
+    JL_PUSH(c->arena, c->stores, c->store_count, c->store_room) =
+        (struct jl_store){c->frame->function, slice, s->value};
+}
+
+void jl_note_own(struct jl_symbol *symbol, const struct jl_expr *value)
+{
+    bool is_new =
+        value->kind == JL_E_ARRAY || (value->kind == JL_E_CALL && value->call == JL_CALL_ARRAY);
+    if (symbol->kind == JL_SYMBOL_LET && is_new) jl_known_of(symbol)->is_own = true;
+}
+
+void jl_note_value_call(struct jl_checker *c)
+{
+    if (c->frame) c->frame->function->effects |= calls_value;
+}
+
+void jl_note_task(struct jl_checker *c, struct jl_expr *at, struct jl_expr *call,
+                  struct jl_function *function)
+{
+    JL_PUSH(c->arena, c->started, c->started_count, c->started_room) =
+        (struct jl_started){at, call, function};
+}
+
+/* Types that are known now become bits. */
+static uint32_t bit_of(struct jl_checker *c, jl_type slice)
+{
+    uint32_t i = 0;
+    while (i < c->stored_count && c->stored[i] != slice) i++;
+    if (i == c->stored_count && i < LAST_BIT - FIRST_BIT)
+        JL_PUSH(c->arena, c->stored, c->stored_count, c->stored_room) = slice;
+    return 1u << (FIRST_BIT + i);
+}
+
+static void set_bits(struct jl_checker *c)
+{
+    for (uint32_t i = 0; i < c->store_count; i++) {
+        const struct jl_store *store = &c->stores[i];
+        jl_type                type = store->value->type, slice = store->slice->type;
+        if (type == JL_BAD || slice == JL_BAD || jl_is_plain(c->types, type)) continue;
+        store->function->effects |= bit_of(c, slice);
+    }
+}
+
+static bool contains(struct jl_checker *c, jl_type type, jl_type slice)
+{
+    const struct jl_type_info *info = jl_info(c->types, type);
+    if (type == slice) return true;
+    if (type < JL_SIMPLE_KINDS || c->marks[type] == c->mark) return false;
+    c->marks[type] = c->mark;
+    if (info->kind == JL_SLICE) return contains(c, info->of, slice);
+    for (uint32_t i = 0; info->kind == JL_STRUCT && i < info->field_count; i++)
+        if (contains(c, info->fields[i].type, slice)) return true;
+    return false;
+}
+
+/* The type that a task stores in a slice it was given; BAD: none. */
+static jl_type shared_store(struct jl_checker *c, jl_type given, uint32_t bits,
+                            uint32_t of_closures)
+{
+    bool has_closure = jl_holds(c, given, (uint64_t)1 << JL_FN);
+    for (uint32_t i = 0; i < c->stored_count; i++) {
+        if (!(bits >> (FIRST_BIT + i) & 1)) continue;
+        (void)jl_holds(c, given, 0); /* makes room for marks */
+        if (contains(c, given, c->stored[i])) return jl_info(c->types, c->stored[i])->of;
+        if (has_closure && (of_closures >> (FIRST_BIT + i) & 1))
+            return jl_info(c->types, c->stored[i])->of;
+    }
+    bool is_other = bits >> LAST_BIT & 1;
+    return is_other && jl_holds(c, given, (uint64_t)1 << JL_SLICE) ? JL_STR : JL_BAD;
+}
+
+static void point_at_store(const struct jl_checker *c, struct jl_diagnostic *wrong, jl_type element)
+{
+    for (uint32_t i = 0; i < c->store_count; i++) {
+        const struct jl_store *store = &c->stores[i];
+        if (jl_info(c->types, store->slice->type)->of != element) continue;
+        wrong->also = (struct jl_span){store->slice->at.begin, store->value->at.end};
+        wrong->also_text = "it is stored here";
+        return;
+    }
+}
+
+static void check_started(struct jl_checker *c, const struct jl_started *started,
+                          uint32_t of_closures)
+{
+    const struct jl_expr     *call = started->call;
+    const struct jl_function *function = started->function;
+    uint32_t                  bits = function ? function->effects : calls_value;
+    jl_type                   found = JL_BAD;
+    if (bits & calls_value) bits |= of_closures;
+    if (!(bits & ~effects_mask & ~calls_value)) return;
+    if (!function && call) found = shared_store(c, call->left->type, bits, of_closures);
+    for (uint32_t i = 0; call && !found && i < call->arg_count; i++)
+        found = shared_store(c, call->args[i].value->type, bits, of_closures);
+    for (uint32_t i = 0; !call && !found && i < function->capture_count; i++)
+        found = shared_store(c, function->captures[i]->type, bits, of_closures);
+    if (!found) return;
+    struct jl_diagnostic *wrong =
+        JL_WRONG(c, "T4032", started->at->at,
+                 "this task stores %s in a slice of another task, but a task's memory ends with it",
+                 jl_show(c, found));
+    wrong->help = "send the values through a channel, or return them from an async call";
+    point_at_store(c, wrong, found);
+}
+
+void jl_check_stores(struct jl_checker *c)
+{
+    uint32_t of_closures = 0;
+    set_bits(c);
+    jl_spread_effects(c);
+    for (uint32_t i = 0; i < c->unit->all_count; i++) {
+        const struct jl_function *function = c->unit->all[i];
+        if (function->kind == JL_F_CLOSURE) of_closures |= function->effects;
+    }
+    for (uint32_t i = 0; i < c->value_count; i++) of_closures |= c->values[i]->effects;
+    of_closures &= ~effects_mask & ~calls_value;
+    for (uint32_t i = 0; i < c->started_count; i++) check_started(c, &c->started[i], of_closures);
+    for (uint32_t i = 0; i < c->unit->all_count; i++) c->unit->all[i]->effects &= effects_mask;
+}
