@@ -1,5 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* The verifier: rules of the module, of heads and of single nodes. */
+/*
+ * The verifier: rules of the module, of heads and of single nodes.
+ *
+ *     Q2001 head            the interval, the profile, main, errors
+ *     Q2002 names           functions and values have words as names, each its own
+ *     Q2003 fields          what a struct and an actor's state may hold
+ *     Q2004 actor           an actor's functions fit its type
+ *     Q2005 function-head   parameters, captures and results
+ *     Q2006 blocks          each holds nodes of the function, at least one
+ *     Q2007 terminator      one in each block, last
+ *     Q2008 level           opcodes of the module's level only
+ *     Q2009 flags           flags that the opcode knows
+ *     Q2010 literal         numbers in their range
+ *     Q2011 operands        their number, kinds and indexes
+ *     Q2012 types           of operands
+ *     Q2013 result-type     the type of a value is what the opcode gives
+ *     Q2014 reachable       a path leads to each block
+ *     Q2015 dominance       values are defined before their use, on every path
+ *     Q2016 variables       Locals are used by Load and Store only
+ *     Q2017 fallible        one Branch_Error before a value or an error is taken
+ *     Q2018 handles         nurseries, starts and what Spawn gives are no values
+ *     Q2019 nursery-open    spawns stand in a nursery
+ *     Q2020 nursery-order   nurseries end once, inner before outer
+ *     Q2021 nursery-end     on every way out of the function
+ *     Q2022 nursery-join    the same are open on all paths to a block
+ *     Q2023 defers          each is popped, on every path
+ *     Q2025 task-handles    stay in the nursery of their task
+ *     Q2026 back-end        CPU tenancies only
+ *     Q2027 crossing        CPU_Serial to CPU_Parallel where a task begins only
+ *     Q2028 core            has no concurrency
+ *     Q2029 budget-cycle    each cycle pays (Mid, Low)
+ *     Q2030 budget-call     each call pays, each spawn has a check (Mid, Low)
+ */
 #include "qtjir/inner.h"
 
 #include <stdarg.h>

@@ -63,6 +63,7 @@ static int run_child(const char *text, size_t length, enum qt_level level, char 
         dup2(fileno(files[1]), 2);
         alarm(100);
         setenv("JANUSRT_SEED", "1", 1);
+        setenv("JANUSRT_LANG_REPORT", "1", 1);
         int result = run_text(text, length, level, false);
         fflush(NULL);
         _exit(result);
