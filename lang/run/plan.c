@@ -313,6 +313,8 @@ static void join_block(struct maker *k, uint32_t block)
         if (node_at(k, node_in(k, block, i))->op == QT_Store) join_store(k, node_in(k, block, i));
 }
 
+bool jl_run_plain;
+
 bool jl_run_plan(struct maker *k)
 {
     const struct qt_function *f = k->f;
@@ -324,20 +326,20 @@ bool jl_run_plan(struct maker *k)
     }
     count_uses(k);
     for (uint32_t b = 0; b < f->block_count; b++) {
-        fuse_branch(k, b);
+        if (!jl_run_plain) fuse_branch(k, b);
         for (uint32_t i = 0; i < f->blocks[b].count; i++) {
             unsigned op = node_at(k, node_in(k, b, i))->op;
-            if (op == QT_Load) alias_load(k, node_in(k, b, i));
+            if (op == QT_Load && !jl_run_plain) alias_load(k, node_in(k, b, i));
             if (op == QT_Call || op == QT_Call_Value) count_outgoing(k, node_in(k, b, i));
         }
     }
-    jl_run_alias_loads(k);
+    if (!jl_run_plain) jl_run_alias_loads(k);
     give_lasting(k);
-    for (uint32_t b = 0; b < f->block_count; b++) join_block(k, b);
+    for (uint32_t b = 0; b < f->block_count && !jl_run_plain; b++) join_block(k, b);
     /* Arguments are joined when it is known where the callee's frame begins: it comes behind all
      * slots, so joined values get slots from `base` 0 first, and are moved. */
     k->fn->base = SLOTS_MAX + 1;
-    for (uint32_t b = 0; b < f->block_count; b++)
+    for (uint32_t b = 0; b < f->block_count && !jl_run_plain; b++)
         for (uint32_t i = 0; i < f->blocks[b].count; i++) {
             unsigned op = node_at(k, node_in(k, b, i))->op;
             if (op == QT_Call || op == QT_Call_Value) join_arguments(k, node_in(k, b, i));
