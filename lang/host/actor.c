@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Actors and their supervisors. */
-#include "host/state.h"
+#include "host/record.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -59,10 +59,13 @@ static int64_t take_turn(void *argument)
 
 static int64_t run_turn(struct turn *turn)
 {
-    struct jl_task  task = {.world = turn->actor->world, .name = turn->actor->type->name};
+    struct jl_record home = {.world = turn->actor->world};
+    struct jl_task   task = {
+          .world = turn->actor->world, .name = turn->actor->type->name, .home = &home};
     struct jl_task *before = jl_become(&task);
     int64_t         error = jl_guard_task(&task, take_turn, turn);
     (void)jl_become(before);
+    jl_records_free(&home);
     return error;
 }
 

@@ -33,7 +33,7 @@ static int64_t write_line(FILE *file, const struct jl_text *text)
 {
     if (!jl_core_task) {
         janus_status status = janus_charge(janus_price_file_io());
-        if (status != JANUS_OK) return status;
+        if (status != JANUS_OK && status != JANUS_CANCELLED) return status;
     }
     flockfile(file);
     if (text->length > 0) (void)fwrite(text->bytes, 1, (size_t)text->length, file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A program from its begin to its exit status. */
 #include "host/prelude.h"
-#include "host/state.h"
+#include "host/record.h"
 #include "type/error_names.h"
 
 #include <inttypes.h>
@@ -52,13 +52,15 @@ static int64_t call_main(void *argument)
 
 static int64_t main_task(void *argument)
 {
-    struct run     *run = argument;
-    struct jl_task  task = {.world = run->world, .name = "main"};
-    struct jl_task *before = jl_become(&task);
+    struct run      *run = argument;
+    struct jl_record home = {.world = run->world};
+    struct jl_task   task = {.world = run->world, .name = "main", .home = &home};
+    struct jl_task  *before = jl_become(&task);
     run->error = jl_guard_task(&task, call_main, run);
     if (run->error < 0) jl_note_origin(&task, run->error, 0, false);
     run->origin = task.origin;
     (void)jl_become(before);
+    jl_records_free(&home);
     return run->error < 0 ? run->error : 0;
 }
 

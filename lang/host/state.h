@@ -55,16 +55,17 @@ struct jl_defer {
 
 /* A task, in the first frame of its stack. janus_task_local points to it. */
 struct jl_task {
-    struct jl_world *world;
-    struct jl_task  *parent; /* it lives longer; NULL: main, or an actor */
-    const char      *name;
-    uint64_t         place; /* of the spawn */
-    struct jl_scope *scope; /* the innermost open nursery */
-    struct jl_defer *defers;
-    struct jl_slot  *slots; /* capabilities of others, for this task */
-    struct jl_origin origin;
-    int64_t          ending; /* the status after a jump */
-    jmp_buf          jump;
+    struct jl_world  *world;
+    struct jl_task   *parent; /* it lives longer; NULL: main, or an actor */
+    const char       *name;
+    uint64_t          place; /* of the spawn */
+    struct jl_scope  *scope; /* the innermost open nursery */
+    struct jl_defer  *defers;
+    struct jl_slot   *slots; /* capabilities of others, for this task */
+    struct jl_record *home;  /* keeps the records of its children */
+    struct jl_origin  origin;
+    int64_t           ending; /* the status after a jump */
+    jmp_buf           jump;
 };
 
 /* The rest of a struct jl_nursery. */

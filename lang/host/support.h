@@ -107,7 +107,7 @@ void    jl_nursery_cancel(struct jl_nursery *nursery);
  *         return f(a.x, a.y);          // 0, or an error
  *     }
  *
- * A task that never runs gives its record back by itself. Records are not charged.
+ * Records are not charged. The record of a task that never runs is found at the end.
  */
 void *jl_record(struct jl_nursery *nursery, size_t bytes); /* aligned to 16 */
 void  jl_record_done(void *record);

@@ -179,7 +179,8 @@ void jl_panic(struct jl_text text, uint64_t place)
 void jl_host_failed(const char *name, int64_t error, uint64_t place)
 {
     const struct jl_task *self = jl_self();
-    const char           *what = jl_error_name(self ? self->world->program : NULL, error);
+    if (error == JANUS_CANCELLED) jl_end_task(error, place);
+    const char *what = jl_error_name(self ? self->world->program : NULL, error);
     panic_at(place, "%s: error.%s", name, what);
 }
 
