@@ -158,7 +158,7 @@ struct task_record {
     uint64_t         pad;
     union slot       slots[];
 };
-enum { RUN_MESSAGE_MAX = 1024 }; /* bytes of arguments */
+enum { RUN_MESSAGE_MAX = 16384 }; /* bytes of arguments */
 bool jl_run_make_actors(struct jl_code *code);
 
 #endif

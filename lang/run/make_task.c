@@ -116,7 +116,7 @@ static bool make_actor(struct maker *k, uint32_t node)
     s->b = slot_of(k, node, 0);
     s->c = (uint32_t)n->literal;
     s->d = actor->methods[s->c]->argument_bytes;
-    if (s->d > RUN_MESSAGE_MAX) return jl_run_refuse(k, "sends an actor more than 1024 bytes");
+    if (s->d > RUN_MESSAGE_MAX) return jl_run_refuse(k, "sends an actor more than 16 KiB");
     set_slots(k, s, node, 1, n->operand_count);
     if (call) s->field = value_field(k, node);
     return true;

@@ -180,9 +180,9 @@ static int64_t ask(union slot *r, const struct slow *s, void *reply)
 {
     const struct actor *actor = s->p;
     const struct fn    *fn = actor->methods[s->c];
-    uint64_t            message[RUN_MESSAGE_MAX / 8];
+    void               *message = __builtin_alloca(s->d + 8); /* at most RUN_MESSAGE_MAX */
     memset(message, 0, s->d);
-    jl_slow_fill((char *)message, r, s->slots, fn->params, s->count);
+    jl_slow_fill(message, r, s->slots, fn->params, s->count);
     const void *arguments = s->d > 0 ? message : NULL;
     if (reply == NULL) return jl_actor_send(actor_at(r + s->b), &actor->type, s->c, arguments);
     return jl_actor_call(actor_at(r + s->b), &actor->type, s->c, arguments, reply);
