@@ -4,9 +4,9 @@
  * with its parent and may store numbers in it. If it stored a str, a slice or a closure that it
  * made, the parent would find memory that is gone. So this is refused.
  *
- * Which functions store such values in slices of whom is found like effects: each type of slice
- * that is stored to has a bit above the effects, and the bits spread over the call graph. A task is
- * refused if it stores to a type of slice, and was given one of this type.
+ * The checker finds these functions as it finds effects. Each type of slice that a function stores
+ * to has a bit above the effects. The bits spread over the call graph. A task is refused if it
+ * stores to a type of slice, and was given a slice of this type.
  */
 #include "meaning/check.h"
 
@@ -17,7 +17,8 @@ enum {
 static const uint32_t calls_value = 1u << 31; /* a closure: that of any closure */
 static const uint32_t effects_mask = (1u << FIRST_BIT) - 1;
 
-/* The slice whose memory the assignment changes; NULL: none, or one that the function made. */
+/* The slice whose memory the assignment changes; NULL if there is no such slice, or if
+ * the function made it itself. */
 static const struct jl_expr *stored_slice(const struct jl_checker *c, const struct jl_expr *place)
 {
     while (place && place->kind == JL_E_MEMBER) place = place->left;
