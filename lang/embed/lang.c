@@ -80,6 +80,13 @@ static janus_status make_and_run(struct jl_program_text *program, const struct j
     return JANUS_OK;
 }
 
+static janus_status guarded(struct jl_program_text *program, const struct jl_request *request,
+                            const janus_budget *budget, int *out_exit)
+{
+    if (setjmp(full) != 0) return JANUS_NO_MEMORY;
+    return make_and_run(program, request, budget, out_exit);
+}
+
 static janus_status begin(const janus_lang_options *options, const char *call, const char *name,
                           const char *text, int *out_exit)
 {
@@ -99,10 +106,9 @@ static janus_status begin(const janus_lang_options *options, const char *call, c
     request.rows = rows;
     request.row_count = options->row_count;
     memset(&program, 0, sizeof program);
-    janus_status status = JANUS_NO_MEMORY;
-    void         (*before)(void) = jl_arena_full;
+    void (*before)(void) = jl_arena_full;
     jl_arena_full = arena_is_full;
-    if (setjmp(full) == 0) status = make_and_run(&program, &request, options->budget, out_exit);
+    janus_status status = guarded(&program, &request, options->budget, out_exit);
     jl_arena_full = before;
     jl_program_free(&program);
     free(rows);

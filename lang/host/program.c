@@ -211,8 +211,13 @@ static void tell_exhausted(const struct run *run, const janus_run_result *result
     static const char before[] = "gives more: ", after[] = " (JANUS_";
     const char       *text = result->failures > 0 ? result->first.text : run->why;
     const char       *begin = strstr(text, before), *end = begin ? strstr(begin, after) : NULL;
-    const char       *name = result->failures > 0 ? result->first.name : "main";
-    fprintf(stderr, "janusrt: %s: task %s has used up its budget", run->program->source, name);
+    bool              is_main = result->failures == 0 || strcmp(result->first.name, "main") == 0;
+    fprintf(stderr, "janusrt: %s: ", run->program->source);
+    if (is_main) {
+        fputs("main has used up its budget", stderr);
+    } else {
+        fprintf(stderr, "the task started in line %d has used up its budget", result->first.line);
+    }
     if (end) {
         begin += sizeof before - 1;
         fprintf(stderr, ": %.*s", (int)(end - begin), begin);
