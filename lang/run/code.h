@@ -46,6 +46,7 @@ struct cell {
 #define RUN_OPS(X) \
     X(Mov) X(Mov2) X(MovN) X(MovK) X(MovK64) \
     X(Add) X(Sub) X(Mul) X(Div) X(Rem) X(AddK) X(SubK) X(MulK) X(DivK) X(RemK) X(Neg) \
+    X(Add32) X(Sub32) X(Mul32) X(AddK32) X(SubK32) X(MulK32) \
     X(AddU) X(SubU) X(MulU) X(DivU) X(RemU) \
     X(AddF) X(SubF) X(MulF) X(DivF) X(NegF) \
     X(FitI8) X(FitU8) X(FitI16) X(FitU16) X(FitI32) X(FitU32) X(FitU64) \

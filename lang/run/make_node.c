@@ -19,31 +19,41 @@ static void put_fit(struct maker *k, uint32_t slot, jl_type type, unsigned what)
     jl_run_what(k, what);
 }
 
+/* The instruction for two slots. Narrow results are checked by it (i32), or by the next one. */
+static unsigned arithmetic_of(jl_type type, unsigned which)
+{
+    static const uint8_t words[] = {R_Add, R_Sub, R_Mul, R_Div, R_Rem};
+    static const uint8_t halves[] = {R_Add32, R_Sub32, R_Mul32, R_Div, R_Rem};
+    static const uint8_t unsigneds[] = {R_AddU, R_SubU, R_MulU, R_DivU, R_RemU};
+    static const uint8_t floats[] = {R_AddF, R_SubF, R_MulF, R_DivF, R_Stuck};
+    if (type == JL_F64) return floats[which];
+    if (type == JL_U64) return unsigneds[which];
+    return type == JL_I32 ? halves[which] : words[which];
+}
+
 static bool put_arithmetic(struct maker *k, uint32_t node)
 {
-    static const uint8_t  words[] = {R_Add, R_Sub, R_Mul, R_Div, R_Rem};
-    static const uint8_t  unsigneds[] = {R_AddU, R_SubU, R_MulU, R_DivU, R_RemU};
-    static const uint8_t  floats[] = {R_AddF, R_SubF, R_MulF, R_DivF, R_Stuck};
     static const uint8_t  constants[] = {R_AddK, R_SubK, R_MulK, R_DivK, R_RemK};
+    static const uint8_t  halves[] = {R_AddK32, R_SubK32, R_MulK32, R_DivK, R_RemK};
     const struct qt_node *n = node_at(k, node);
     unsigned              which = (unsigned)(n->op - QT_Add);
+    unsigned              op = n->type == JL_I32 ? halves[which] : constants[which];
     uint32_t              to = destination(k, node);
     /* MIN % -1 traps. The loop sees it for 64 bits. */
     if (n->op == QT_Rem && jl_is_signed(n->type) && jl_bits(n->type) < 64 &&
         !jl_run_is_constant(k, node, 1))
         return jl_run_make_slow(k, node);
     if (jl_run_is_constant(k, node, 1)) {
-        jl_run_put(k, constants[which], to, slot_of(k, node, 0), (int32_t)constant(k, node, 1));
+        jl_run_put(k, op, to, slot_of(k, node, 0), (int32_t)constant(k, node, 1));
     } else if (jl_run_is_constant(k, node, 0)) { /* Add and Mul */
-        jl_run_put(k, constants[which], to, slot_of(k, node, 1), (int32_t)constant(k, node, 0));
+        jl_run_put(k, op, to, slot_of(k, node, 1), (int32_t)constant(k, node, 0));
     } else {
-        unsigned op = n->type == JL_F64   ? floats[which]
-                      : n->type == JL_U64 ? unsigneds[which]
-                                          : words[which];
+        op = arithmetic_of(n->type, which);
         jl_run_put(k, op, to, slot_of(k, node, 0), (int32_t)slot_of(k, node, 1));
     }
     jl_run_what(k, WHAT_ADD + which);
-    if (n->type != JL_F64 && n->op != QT_Rem) put_fit(k, to, n->type, WHAT_ADD + which);
+    bool checked = n->type == JL_F64 || n->op == QT_Rem || (n->type == JL_I32 && n->op != QT_Div);
+    if (!checked) put_fit(k, to, n->type, WHAT_ADD + which);
     return true;
 }
 

@@ -75,6 +75,15 @@ static const struct fn *enter_closure(const struct machine *m, const struct cell
         if (UNLIKELY(builtin(left, right, &to))) trap_overflow(m, ip);                             \
         NEXT;                                                                                      \
     }
+/* Of i32: the check that the result fits is part of it. */
+#define CHECKED32(name, builtin, right)                                                            \
+    CASE(name)                                                                                     \
+    {                                                                                              \
+        int32_t v;                                                                                 \
+        if (UNLIKELY(builtin((int32_t)B.i, (int32_t)(right), &v))) trap_overflow(m, ip);           \
+        A.i = v;                                                                                   \
+        NEXT;                                                                                      \
+    }
 #define SIMPLE(name, statement)                                                                    \
     CASE(name)                                                                                     \
     {                                                                                              \
@@ -177,6 +186,12 @@ static const struct fn *enter_closure(const struct machine *m, const struct cell
     CHECKED(SubK, __builtin_sub_overflow, B.i, K, A.i)                                             \
     CHECKED(MulK, __builtin_mul_overflow, B.i, K, A.i)                                             \
     CHECKED(Neg, __builtin_sub_overflow, (int64_t)0, B.i, A.i)                                     \
+    CHECKED32(Add32, __builtin_add_overflow, C.i)                                                  \
+    CHECKED32(Sub32, __builtin_sub_overflow, C.i)                                                  \
+    CHECKED32(Mul32, __builtin_mul_overflow, C.i)                                                  \
+    CHECKED32(AddK32, __builtin_add_overflow, K)                                                   \
+    CHECKED32(SubK32, __builtin_sub_overflow, K)                                                   \
+    CHECKED32(MulK32, __builtin_mul_overflow, K)                                                   \
     CHECKED(AddU, __builtin_add_overflow, B.u, C.u, A.u)                                           \
     CHECKED(SubU, __builtin_sub_overflow, B.u, C.u, A.u)                                           \
     CHECKED(MulU, __builtin_mul_overflow, B.u, C.u, A.u)                                           \
