@@ -186,7 +186,7 @@ static char **with_interpreter(char **program)
     while (program[count] != NULL) count++;
     char **words = calloc(count + 3, sizeof *words);
     if (words == NULL) refuse("no memory");
-    words[0] = "/proc/self/exe";
+    words[0] = "janusrt"; /* as the command for a replay shows it */
     words[1] = "run";
     memcpy(words + 2, program, count * sizeof *words);
     return words;
@@ -205,6 +205,7 @@ static int run(char **program)
     int  pipes[2], ended = 0;
     char text[48], all[16];
     drop_dashes(program);
+    bool interprets = lang_is_source(program[0]);
     program = with_interpreter(program);
     if (pipe2(pipes, O_NONBLOCK) != 0) refuse("no pipe: %s", strerror(errno));
     (void)fcntl(pipes[0], F_SETFD, FD_CLOEXEC);
@@ -215,7 +216,7 @@ static int run(char **program)
     pid_t child = fork();
     if (child < 0) refuse("no process: %s", strerror(errno));
     if (child == 0) {
-        execvp(program[0], program);
+        execvp(interprets ? "/proc/self/exe" : program[0], program);
         fprintf(stderr, "janusrt: %s: %s\n", program[0], strerror(errno));
         _exit(127);
     }

@@ -104,8 +104,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_lang_check(const janus_lang_options
  *
  * Context: as janus_lang_check.
  * Yields:  never; it blocks the thread until the program has ended.
- * Owns:    *out_exit is the caller's (NULL: not wanted): the number of main, from 0 to 255; 1 after
- *          an error or a panic, 3 if a budget is exhausted, 4 after a deadlock.
+ * Owns:    *out_exit is the caller's (NULL: not wanted). It gets the number of main, from 0 to 255.
+ *          It is 1 after an error or a panic, 3 if a budget is exhausted, 4 after a deadlock.
  * Cost:    as janus_lang_check, and creating a scheduler.
  * Errors:  as janus_lang_check
  */

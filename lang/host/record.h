@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records: what a spawn hands to its task, and where the task keeps the records of its own children.
+ * Records: what a spawn hands to its task, and where the task keeps those of its own children.
  *
- * A record belongs to the task that spawns. The child pushes it to a list of that task when it ends,
- * and the owner takes the whole list by one exchange. The records of a task that was broken off, and
- * of children that never began, lie in the list `owned` of the record above them. So they are found
- * when the task above ends.
+ * A record belongs to the task that spawns. The child pushes it to a list of that task when it
+ * ends, and the owner takes the whole list by one exchange. The records of a task that was broken
+ * off, and of children that never began, lie in the list `owned` of the record above them. The
+ * task above frees them when it ends.
  */
 #ifndef JANUSRT_LANG_HOST_RECORD_H
 #define JANUSRT_LANG_HOST_RECORD_H

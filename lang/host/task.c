@@ -104,8 +104,8 @@ static struct jl_record *prepare(struct jl_nursery *nursery, janus_entry *entry,
     return record;
 }
 
-/* The short way takes a tenth of the time of a spawn with options. The name is for our own messages;
- * dumps show the place. */
+/* The short way takes a tenth of the time of a spawn with options. Dumps show the place of such a
+ * task, and our own messages its name. */
 static janus_status start_short(struct jl_nursery *nursery, struct jl_record *record, bool wait)
 {
     const janus_site *site = jl_site(record->world, record->place);
