@@ -32,13 +32,12 @@ struct maker {
     uint32_t                 *starts;   /* first cell of each block */
     struct patch {
         uint32_t cell, block;
-    }             *patches;
-    uint32_t       patch_count, patch_room;
-    uint32_t       block; /* being made */
-    uint32_t       position;
-    bool           pay; /* the next call or jump pays 1 */
-    uint64_t       place;
-    struct qt_map *unused;
+    }       *patches;
+    uint32_t patch_count, patch_room;
+    uint32_t block; /* being made */
+    uint32_t position;
+    bool     pay; /* the next call or jump pays 1 */
+    uint64_t place;
 };
 
 bool jl_run_plan(struct maker *k);

@@ -287,7 +287,6 @@ static void give_passing(struct maker *k, uint32_t block)
 {
     static const struct pool none;
     struct pool              pool = none;
-    uint32_t                 before = k->slots, most = k->slots;
     for (uint32_t i = 0; i < k->f->blocks[block].count; i++) {
         uint32_t     node = node_in(k, block, i);
         struct plan *p = &k->plans[node];
@@ -302,9 +301,6 @@ static void give_passing(struct maker *k, uint32_t block)
         if (p->words >= 1 && p->words <= 2 && pool.busy_count < FAR)
             pool.busy[pool.busy_count++] = node;
     }
-    if (k->slots > most) most = k->slots;
-    (void)before;
-    k->slots = most;
 }
 
 static void join_block(struct maker *k, uint32_t block)
@@ -336,8 +332,8 @@ bool jl_run_plan(struct maker *k)
     if (!jl_run_plain) jl_run_alias_loads(k);
     give_lasting(k);
     for (uint32_t b = 0; b < f->block_count && !jl_run_plain; b++) join_block(k, b);
-    /* Arguments are joined when it is known where the callee's frame begins: it comes behind all
-     * slots, so joined values get slots from `base` 0 first, and are moved. */
+    /* A callee's frame begins behind all slots, whose number is not known yet. So joined arguments
+     * get slots behind SLOTS_MAX first, and move at the end. */
     k->fn->base = SLOTS_MAX + 1;
     for (uint32_t b = 0; b < f->block_count && !jl_run_plain; b++)
         for (uint32_t i = 0; i < f->blocks[b].count; i++) {
