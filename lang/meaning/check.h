@@ -53,6 +53,7 @@ struct jl_frame {
     struct jl_function *function;
     struct jl_frame    *outer;
     uint32_t            nurseries, loops; /* open */
+    const void         *nursery;          /* the outermost that is open */
     bool                infers;           /* the result is what the first `return` gives */
     bool                inferred;
     bool                is_state; /* the initial values of an actor */
@@ -92,12 +93,19 @@ struct jl_flow {
     bool                delegatable;
 };
 
-struct jl_store { /* an assignment to an element of a slice that the function did not make */
+struct jl_store { /* an assignment to an element of a slice */
     struct jl_function   *function;
     const struct jl_expr *slice, *value;
+    const void           *nursery; /* the outermost around it, or NULL */
+    bool                  is_own;  /* the function made the slice */
 };
 struct jl_started { /* a task: a call, or a block */
     struct jl_expr     *at, *call;
+    struct jl_function *function; /* NULL: a closure */
+    const void         *nursery;
+};
+struct jl_meanwhile { /* a call in a nursery, while its tasks run */
+    const void         *nursery;
     struct jl_function *function; /* NULL: a closure */
 };
 
@@ -138,14 +146,18 @@ struct jl_checker {
     struct jl_flow  *flows;
     uint32_t         flow_count, flow_room;
 
-    struct jl_store     *stores;
-    uint32_t             store_count, store_room;
-    struct jl_started   *started;
-    uint32_t             started_count, started_room;
-    struct jl_function **values; /* functions that are used as values */
-    uint32_t             value_count, value_room;
-    jl_type             *stored; /* types of slices that are stored to, by bit */
-    uint32_t             stored_count, stored_room;
+    struct jl_store      *stores;
+    uint32_t              store_count, store_room;
+    struct jl_started    *started;
+    uint32_t              started_count, started_room;
+    struct jl_meanwhile  *meanwhile;
+    uint32_t              meanwhile_count, meanwhile_room;
+    const struct jl_expr *starting;     /* the call that `spawn` or `async` starts */
+    struct jl_map         nursery_bits; /* what is stored while the tasks of a nursery run */
+    struct jl_function  **values;       /* functions that are used as values */
+    uint32_t              value_count, value_room;
+    jl_type              *stored; /* types of slices that are stored to, by bit */
+    uint32_t              stored_count, stored_room;
 
     uint32_t *marks; /* by type: the last search that saw it */
     uint32_t  mark_room, mark;
@@ -295,7 +307,8 @@ void jl_learn_cap(struct jl_symbol *symbol, struct jl_expr *value); /* let symbo
 /* stores.c: values that a task would leave in a slice of another task */
 void jl_note_store(struct jl_checker *c, const struct jl_statement *s);
 void jl_note_own(struct jl_symbol *symbol, const struct jl_expr *value);
-void jl_note_value_call(struct jl_checker *c);
+/* A call in a function; function NULL: of a closure. */
+void jl_note_call(struct jl_checker *c, const struct jl_expr *call, struct jl_function *function);
 void jl_note_task(struct jl_checker *c, struct jl_expr *at, struct jl_expr *call,
                   struct jl_function *function);
 void jl_check_stores(struct jl_checker *c); /* also spreads the effects */

@@ -114,6 +114,7 @@ static jl_type call_function(struct jl_checker *c, struct jl_expr *e, struct jl_
     for (uint32_t i = 0; i < function->param_count; i++) names[i] = function->params[i].name.text;
     e->callee_function = function;
     jl_add_call(c, function);
+    jl_note_call(c, e, function);
     if (fn == JL_BAD) return JL_BAD;
     jl_check_args(c, e, fn, names, jl_format(c->arena, "`%.60s`", function->name.text), false,
                   function);
@@ -136,7 +137,7 @@ static jl_type call_value(struct jl_checker *c, struct jl_expr *e)
     jl_type     fn = jl_check_value(c, e->left, 0);
     const char *callee = jl_format(c->arena, "`%s`", jl_snip(c, e->left->at));
     e->call = JL_CALL_VALUE;
-    jl_note_value_call(c);
+    jl_note_call(c, e, NULL);
     if (jl_kind_of(c->types, fn) == JL_FN) {
         jl_check_args(c, e, fn, NULL, callee, false, NULL);
         return jl_info(c->types, fn)->of;

@@ -196,7 +196,7 @@ static jl_type call_field(struct jl_checker *c, struct jl_expr *e, jl_type type)
         e->left->type = fn;
         e->receiver = NULL;
         e->call = JL_CALL_VALUE;
-        jl_note_value_call(c);
+        jl_note_call(c, e, NULL);
         if (jl_kind_of(c->types, fn) == JL_FN) {
             jl_check_args(c, e, fn, NULL, jl_format(c->arena, "`%s`", e->left->name.text), false,
                           NULL);

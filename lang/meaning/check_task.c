@@ -147,6 +147,7 @@ jl_type jl_check_async(struct jl_checker *c, struct jl_expr *e)
     if (!call) return JL_BAD;
     jl_need_nursery(c, keyword_of(e, 5), "async");
     jl_add_effect(c, JL_EFFECT_SPAWN);
+    c->starting = call;
     jl_type type = jl_value_type(c, jl_check_expr(c, call, 0));
     if (type == JL_BAD) return JL_BAD;
     if (call->kind != JL_E_CALL || call->call != JL_CALL_FUNCTION) {
@@ -182,6 +183,7 @@ static void spawn_block(struct jl_checker *c, struct jl_expr *e)
 
 static void spawn_call(struct jl_checker *c, struct jl_expr *e, struct jl_expr *call)
 {
+    c->starting = call;
     jl_type type = jl_check_expr(c, call, 0);
     if (type == JL_BAD) return;
     bool is_call = call->kind == JL_E_CALL;
@@ -194,7 +196,7 @@ static void spawn_call(struct jl_checker *c, struct jl_expr *e, struct jl_expr *
     }
     check_crossing(c, call);
     if (call->callee_function) call->callee_function->is_task = true;
-    if (call->call != JL_CALL_HOST) jl_note_task(c, e, call, call->callee_function);
+    jl_note_task(c, e, call, call->callee_function);
 }
 
 jl_type jl_check_spawn(struct jl_checker *c, struct jl_expr *e)
@@ -230,9 +232,11 @@ void jl_check_nursery(struct jl_checker *c, struct jl_statement *s)
     } else if (may) {
         s->symbol = jl_need_cap(c, JL_CAP_SPAWN, s->keyword, "starts tasks");
     }
+    if (!c->frame->nurseries) c->frame->nursery = s;
     c->frame->nurseries++;
     jl_check_block(c, s->body);
     c->frame->nurseries--;
+    if (!c->frame->nurseries) c->frame->nursery = NULL;
 }
 
 jl_type jl_check_channel(struct jl_checker *c, struct jl_expr *e)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Memory belongs to the task that allocated it, and ends with it. A spawned task may share a slice
- * with its parent and may store numbers in it. If it stored a str, a slice or a closure that it
- * made, the parent would find memory that is gone. So this is refused.
+ * with its parent and may store numbers in it. If it stored a str, a slice or a closure, the parent
+ * would find memory that is gone, or half of an old value and half of a new one. So this is
+ * refused, and so is such a store of the parent while its tasks run.
  *
  * The checker finds these functions as it finds effects. Each type of slice that a function stores
  * to has a bit above the effects. The bits spread over the call graph. A task is refused if it
@@ -17,24 +18,16 @@ enum {
 static const uint32_t calls_value = 1u << 31; /* a closure: that of any closure */
 static const uint32_t effects_mask = (1u << FIRST_BIT) - 1;
 
-/* The slice whose memory the assignment changes; NULL if there is no such slice, or if
- * the function made it itself. */
-static const struct jl_expr *stored_slice(const struct jl_checker *c, const struct jl_expr *place)
+void jl_note_store(struct jl_checker *c, const struct jl_statement *s)
 {
+    const struct jl_expr *place = s->target;
     while (place && place->kind == JL_E_MEMBER) place = place->left;
-    if (!place || place->kind != JL_E_INDEX) return NULL;
+    if (!place || place->kind != JL_E_INDEX) return;
     const struct jl_expr *slice = place->left;
     bool is_own = slice->kind == JL_E_NAME && slice->symbol && jl_known_of(slice->symbol)->is_own &&
                   slice->symbol->function == c->frame->function;
-    return is_own ? NULL : slice;
-}
-
-void jl_note_store(struct jl_checker *c, const struct jl_statement *s)
-{
-    const struct jl_expr *slice = stored_slice(c, s->target);
-    if (!slice || (s->value->kind == JL_E_STRING && !s->compound)) return;
     JL_PUSH(c->arena, c->stores, c->store_count, c->store_room) =
-        (struct jl_store){c->frame->function, slice, s->value};
+        (struct jl_store){c->frame->function, slice, s->value, c->frame->nursery, is_own};
 }
 
 void jl_note_own(struct jl_symbol *symbol, const struct jl_expr *value)
@@ -44,16 +37,20 @@ void jl_note_own(struct jl_symbol *symbol, const struct jl_expr *value)
     if (symbol->kind == JL_SYMBOL_LET && is_new) jl_known_of(symbol)->is_own = true;
 }
 
-void jl_note_value_call(struct jl_checker *c)
+void jl_note_call(struct jl_checker *c, const struct jl_expr *call, struct jl_function *function)
 {
-    if (c->frame) c->frame->function->effects |= calls_value;
+    if (!c->frame) return;
+    if (!function) c->frame->function->effects |= calls_value;
+    if (c->frame->nursery && call != c->starting)
+        JL_PUSH(c->arena, c->meanwhile, c->meanwhile_count, c->meanwhile_room) =
+            (struct jl_meanwhile){c->frame->nursery, function};
 }
 
 void jl_note_task(struct jl_checker *c, struct jl_expr *at, struct jl_expr *call,
                   struct jl_function *function)
 {
     JL_PUSH(c->arena, c->started, c->started_count, c->started_room) =
-        (struct jl_started){at, call, function};
+        (struct jl_started){at, call, function, c->frame->nursery};
 }
 
 /* Types that are known now become bits. */
@@ -66,13 +63,20 @@ static uint32_t bit_of(struct jl_checker *c, jl_type slice)
     return 1u << (FIRST_BIT + i);
 }
 
+static uint32_t *bits_of_nursery(struct jl_checker *c, const void *nursery)
+{
+    return jl_map_at(c, &c->nursery_bits, nursery);
+}
+
 static void set_bits(struct jl_checker *c)
 {
     for (uint32_t i = 0; i < c->store_count; i++) {
         const struct jl_store *store = &c->stores[i];
         jl_type                type = store->value->type, slice = store->slice->type;
         if (type == JL_BAD || slice == JL_BAD || jl_is_plain(c->types, type)) continue;
-        store->function->effects |= bit_of(c, slice);
+        uint32_t bit = bit_of(c, slice);
+        if (!store->is_own) store->function->effects |= bit;
+        if (store->nursery) *bits_of_nursery(c, store->nursery) |= bit;
     }
 }
 
@@ -115,27 +119,58 @@ static void point_at_store(const struct jl_checker *c, struct jl_diagnostic *wro
     }
 }
 
+/* What is stored in a slice that the task was given; BAD: nothing. */
+static jl_type given_store(struct jl_checker *c, const struct jl_started *started, uint32_t bits,
+                           uint32_t of_closures)
+{
+    const struct jl_expr *call = started->call;
+    jl_type               found = JL_BAD;
+    if (bits & calls_value) bits |= of_closures;
+    bits &= ~effects_mask & ~calls_value;
+    if (!bits) return JL_BAD;
+    if (!started->function && call->call == JL_CALL_VALUE)
+        found = shared_store(c, call->left->type, bits, of_closures);
+    for (uint32_t i = 0; call && !found && i < call->arg_count; i++)
+        found = shared_store(c, call->args[i].value->type, bits, of_closures);
+    for (uint32_t i = 0; !call && !found && i < started->function->capture_count; i++)
+        found = shared_store(c, started->function->captures[i]->type, bits, of_closures);
+    return found;
+}
+
 static void check_started(struct jl_checker *c, const struct jl_started *started,
                           uint32_t of_closures)
 {
-    const struct jl_expr     *call = started->call;
-    const struct jl_function *function = started->function;
-    uint32_t                  bits = function ? function->effects : calls_value;
-    jl_type                   found = JL_BAD;
-    if (bits & calls_value) bits |= of_closures;
-    if (!(bits & ~effects_mask & ~calls_value)) return;
-    if (!function && call) found = shared_store(c, call->left->type, bits, of_closures);
-    for (uint32_t i = 0; call && !found && i < call->arg_count; i++)
-        found = shared_store(c, call->args[i].value->type, bits, of_closures);
-    for (uint32_t i = 0; !call && !found && i < function->capture_count; i++)
-        found = shared_store(c, function->captures[i]->type, bits, of_closures);
+    bool     is_host = started->call && started->call->call == JL_CALL_HOST;
+    uint32_t own = started->function ? started->function->effects : is_host ? 0 : calls_value;
+    jl_type  found = given_store(c, started, own, of_closures);
+    if (found) {
+        struct jl_diagnostic *wrong =
+            JL_WRONG(c, "T4032", started->at->at,
+                     "this task stores %s in a slice of another task, where only numbers may be "
+                     "stored",
+                     jl_show(c, found));
+        wrong->help = "send the values through a channel, or return them from an async call";
+        point_at_store(c, wrong, found);
+        return;
+    }
+    if (!started->nursery) return;
+    found = given_store(c, started, *bits_of_nursery(c, started->nursery), of_closures);
     if (!found) return;
-    struct jl_diagnostic *wrong =
-        JL_WRONG(c, "T4032", started->at->at,
-                 "this task stores %s in a slice of another task, but a task's memory ends with it",
-                 jl_show(c, found));
-    wrong->help = "send the values through a channel, or return them from an async call";
+    struct jl_diagnostic *wrong = JL_WRONG(
+        c, "T4033", started->at->at,
+        "the nursery's own code stores %s in a slice while this task shares it", jl_show(c, found));
+    wrong->help = "store before the nursery begins, or after its end";
     point_at_store(c, wrong, found);
+}
+
+/* What the calls in a nursery store, while its tasks run. */
+static void add_meanwhile(struct jl_checker *c)
+{
+    for (uint32_t i = 0; i < c->meanwhile_count; i++) {
+        const struct jl_meanwhile *call = &c->meanwhile[i];
+        uint32_t                   bits = call->function ? call->function->effects : calls_value;
+        *bits_of_nursery(c, call->nursery) |= bits & ~effects_mask;
+    }
 }
 
 void jl_check_stores(struct jl_checker *c)
@@ -149,6 +184,7 @@ void jl_check_stores(struct jl_checker *c)
     }
     for (uint32_t i = 0; i < c->value_count; i++) of_closures |= c->values[i]->effects;
     of_closures &= ~effects_mask & ~calls_value;
+    add_meanwhile(c);
     for (uint32_t i = 0; i < c->started_count; i++) check_started(c, &c->started[i], of_closures);
     for (uint32_t i = 0; i < c->unit->all_count; i++) c->unit->all[i]->effects &= effects_mask;
 }

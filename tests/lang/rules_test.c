@@ -303,15 +303,26 @@ TEST("with_cap and nursery with take a CapSpawn and nothing else")
 TEST("a task does not leave values of its memory in a slice of another task")
 {
     CHECK_STR(said(TEXTS("put(out, 1)")), "");
+    CHECK_STR(said(TEXTS("spawn log(out[0])")), "");
+    CHECK_STR(said(TEXTS("spawn do log(out[0]) end")), "");
     CHECK_STR(said(TEXTS("spawn put(out, 1)")), "T4032@10:9");
     CHECK_STR(said(TEXTS("spawn do put(out, 1) end")), "T4032@10:9");
     CHECK_STR(said(TEXTS("spawn do out[1] = \"a\" + \"b\" end")), "T4032@10:9");
     CHECK_STR(said(TEXTS("spawn do call(1) end")), "T4032@10:9");
     CHECK_STR(said(TEXTS("spawn call(1)")), "T4032@10:9");
-    CHECK_STR(said(TEXTS("spawn do out[1] = \"a\" end")), "");
+    CHECK_STR(said(TEXTS("spawn do out[1] = \"a\" end")), "T4032@10:9");
     CHECK_STR(said(TEXTS("spawn do let own = array(2); own[0] = str(n); log(own[0]) end")), "");
     CHECK_STR(said(TEXTS("spawn do let own = array(2); own[0] = str(n); log(out[0]) end")), "");
     CHECK_STR(said(TEXTS("spawn do let own = array(str, 2); put(own, 1) end")), "");
+}
+
+TEST("what tasks share of texts, their parent does not change while they run")
+{
+    CHECK_STR(said(TEXTS("spawn do log(out[0]) end; out[1] = \"a\"")), "T4033@10:9");
+    CHECK_STR(said(TEXTS("spawn do log(out[0]) end; put(out, 1)")), "T4033@10:9");
+    CHECK_STR(said(TEXTS("spawn do log(out[0]) end; call(1)")), "T4033@10:9");
+    CHECK_STR(said(TEXTS("spawn do log(out[0]) end; log(out[1])")), "");
+    CHECK_STR(said(TEXTS("spawn do log(\"a\") end; put(out, 1)")), "");
 }
 
 /* Numbers of errors. */
