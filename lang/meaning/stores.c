@@ -2,8 +2,8 @@
 /*
  * Memory belongs to the task that allocated it, and ends with it. A spawned task may share a slice
  * with its parent and may store numbers in it. If it stored a str, a slice or a closure, the parent
- * would find memory that is gone, or half of an old value and half of a new one. So this is
- * refused, and so is such a store of the parent while its tasks run.
+ * would find memory that is gone. It could also find half of an old value and half of a new one. So
+ * this is refused, and so is such a store of the parent while its tasks run.
  *
  * The checker finds these functions as it finds effects. Each type of slice that a function stores
  * to has a bit above the effects. The bits spread over the call graph. A task is refused if it
