@@ -184,6 +184,9 @@ static bool make_function(struct maker *k)
     k->starts = calloc((size_t)k->f->block_count + 1, sizeof *k->starts);
     bool right = k->plans != NULL && k->starts != NULL && jl_run_plan(k);
     k->fn->entry_index = code->cell_count;
+    k->place = 0;
+    for (uint32_t i = 0; right && i < k->f->node_count; i++)
+        if (k->plans[i].hoisted) jl_run_constant(k, k->plans[i].slot, node_at(k, i)->literal);
     for (uint32_t b = 0; right && b < k->f->block_count; b++) right = make_block(k, b);
     right = right && code->why == NULL;
     if (right && code->cell_count > CELLS_MAX) right = jl_run_refuse(k, "is too long");

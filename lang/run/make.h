@@ -18,6 +18,7 @@ struct plan {
     uint32_t block, position;
     bool     crosses; /* used in other blocks */
     bool     fused;   /* a comparison that stands in the branch */
+    bool     hoisted; /* a constant that is set when the function begins */
 };
 
 struct maker {
@@ -42,6 +43,7 @@ struct maker {
 
 bool jl_run_plan(struct maker *k);
 void jl_run_alias_loads(struct maker *k);
+void jl_run_hoist(struct maker *k);
 bool jl_run_make_node(struct maker *k, uint32_t node);
 bool jl_run_make_slow(struct maker *k, uint32_t node);
 bool jl_run_make_task(struct maker *k, uint32_t node);

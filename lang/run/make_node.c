@@ -241,7 +241,7 @@ static bool put_value(struct maker *k, uint32_t node)
     switch (n->op) {
     case QT_Const:
     case QT_Error:
-        if (to != NO_SLOT) jl_run_constant(k, to, n->literal);
+        if (to != NO_SLOT && !k->plans[node].hoisted) jl_run_constant(k, to, n->literal);
         return true;
     case QT_Str:
         jl_run_constant(k, to, (int64_t)(intptr_t)n->text);

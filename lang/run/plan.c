@@ -330,6 +330,7 @@ bool jl_run_plan(struct maker *k)
         }
     }
     if (!jl_run_plain) jl_run_alias_loads(k);
+    if (!jl_run_plain) jl_run_hoist(k);
     give_lasting(k);
     for (uint32_t b = 0; b < f->block_count && !jl_run_plain; b++) join_block(k, b);
     /* A callee's frame begins behind all slots, whose number is not known yet. So joined arguments

@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
+ * What loops need not do again.
+ *
  * Loads that are used in other blocks than their own. Such a value is its variable, if no path goes
  * from a Store to a use without the Load between them. The loop variable of `for` is the case that
  * pays.
+ *
+ * Constants that no instruction can hold are set once, when the function begins.
  */
 #include "run/make.h"
 
 #include <stdlib.h>
 
-enum { USES_MAX = 64, STEPS_MAX = 200000 };
+enum { USES_MAX = 64, STEPS_MAX = 200000, HOISTED_MAX = 64 };
 
 struct place {
     uint32_t block, position;
@@ -131,4 +135,37 @@ void jl_run_alias_loads(struct maker *k)
     free(s.first);
     free(s.users);
     free(s.seen);
+}
+
+/* Blocks from the target of a jump back to the jump are a loop, as programs are laid out. */
+static bool mark_loops(const struct qt_function *f, int32_t *depth)
+{
+    bool any = false;
+    for (uint32_t b = 0; b < f->block_count; b++) {
+        const struct qt_block *block = &f->blocks[b];
+        const struct qt_node  *last = &f->nodes[block->nodes[block->count - 1]];
+        for (uint32_t o = 0; o < last->operand_count; o++) {
+            if (last->operands[o].kind != QT_BLOCK || last->operands[o].index > b) continue;
+            depth[last->operands[o].index]++;
+            depth[b + 1]--;
+            any = true;
+        }
+    }
+    for (uint32_t b = 0; b < f->block_count; b++) depth[b + 1] += depth[b];
+    return any;
+}
+
+void jl_run_hoist(struct maker *k)
+{
+    const struct qt_function *f = k->f;
+    int32_t                  *depth = calloc((size_t)f->block_count + 2, sizeof *depth);
+    uint32_t                  count = 0;
+    if (depth != NULL && mark_loops(f, depth))
+        for (uint32_t i = 0; i < f->node_count && count < HOISTED_MAX; i++) {
+            struct plan *p = &k->plans[i];
+            if (f->nodes[i].op != QT_Const || p->uses == 0 || depth[p->block] == 0) continue;
+            p->crosses = p->hoisted = true;
+            count++;
+        }
+    free(depth);
 }
