@@ -32,6 +32,7 @@ lib=$(dirname "$(dirname "$pc")")
 export PKG_CONFIG_PATH="${pc%/*}"
 pkg-config --validate janusrt
 pkg-config --validate janusrt-http
+pkg-config --validate janusrt-lang
 
 if [ -d "$prefix/share/man/man3" ]; then
     step "every function of a manual page has a page of its own name"
@@ -62,6 +63,14 @@ step "pkg-config, shared"
 "$cc" $c_flags "$here/program.c" $(pkg-config --cflags --libs janusrt) -o "$work/c"
 "$cxx" $cxx_flags "$here/program.c" $(pkg-config --cflags --libs janusrt) -o "$work/cxx"
 for program in c cxx; do run env LD_LIBRARY_PATH="$lib" "$work/$program"; done
+
+step "pkg-config, the language"
+"$cc" $c_flags "$here/embed.c" $(pkg-config --cflags --libs janusrt-lang) -o "$work/embed"
+run env LD_LIBRARY_PATH="$lib" "$work/embed"
+printf 'func main() do\n    print("installed and working")\nend\n' >"$work/hello.jan"
+run "$prefix/bin/janusrt" run "$work/hello.jan"
+"$prefix/bin/janusrt" build --cc="$cc" "$work/hello.jan" -o "$work/hello"
+run "$work/hello"
 
 step "pkg-config, static"
 flags=$(pkg-config --static --cflags --libs janusrt)
