@@ -128,11 +128,12 @@ static jl_type given_store(struct jl_checker *c, const struct jl_started *starte
     if (bits & calls_value) bits |= of_closures;
     bits &= ~effects_mask & ~calls_value;
     if (!bits) return JL_BAD;
-    if (!started->function && call->call == JL_CALL_VALUE)
+    if (call && !started->function && call->call == JL_CALL_VALUE)
         found = shared_store(c, call->left->type, bits, of_closures);
     for (uint32_t i = 0; call && !found && i < call->arg_count; i++)
         found = shared_store(c, call->args[i].value->type, bits, of_closures);
-    for (uint32_t i = 0; !call && !found && i < started->function->capture_count; i++)
+    uint32_t captures = !call && started->function ? started->function->capture_count : 0;
+    for (uint32_t i = 0; !found && i < captures; i++)
         found = shared_store(c, started->function->captures[i]->type, bits, of_closures);
     return found;
 }
