@@ -18,6 +18,8 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 JANUSRT = sys.argv[1]
 BUDGETS = {"budget": "ops=50000"}
+# A strip pays for rounds ahead. A task that is broken off in it has paid for rounds that never ran.
+BROKEN_OFF = {"budget", "cancel"}
 SEEDS = (7, 8, 9)
 LICENCE = "# SPDX-License-" + "Identifier: MIT\n"
 count = wrong = 0
@@ -58,7 +60,7 @@ def compilers():
 
 
 def without_times(text):
-    """What may differ in the report of a deadlock, and between strips and single rounds."""
+    """Without what may differ in the report of a deadlock."""
     return re.sub(r"for \d+ ms", "for N ms", text)
 
 
@@ -82,7 +84,7 @@ def compare(source, folder):
             if compiler == "janusrt cc": # strips
                 built, interpreted = (re.sub(r" (trace|last on worker) .*", "", one)
                                       for one in (built, interpreted))
-            if built != interpreted and not (compiler == "janusrt cc" and name in BUDGETS):
+            if built != interpreted and not (compiler == "janusrt cc" and name in BROKEN_OFF):
                 lines += [f"seed {seed}:", interpreted, built]
         report(good and len(lines) == 1, f"{name} does the same with {compiler} {level}", *lines)
 
