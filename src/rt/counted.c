@@ -152,6 +152,7 @@ static void pay_exactly(struct jrt_task *task, uint64_t cost)
         cost -= taken;
         if (cost == 0) return;
         jrt_debug_invariant("check-exact", jrt_fuel_get() == 0);
+        jrt_worker_stack_check(jrt_worker_self()); /* [stack-reserve] */
         pay_or_end(task, 1);
         cost--;
     }
@@ -162,8 +163,12 @@ static void check_or_end(uint64_t cost)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(is_outside(worker, cost))) return;
+    if (cost <= JANUS_SLICE) {
+        pay_exactly(worker->current, cost);
+        return;
+    }
     jrt_worker_stack_check(worker); /* [stack-reserve] */
-    cost <= JANUS_SLICE ? pay_exactly(worker->current, cost) : pay_or_end(worker->current, cost);
+    pay_or_end(worker->current, cost);
 }
 
 void jrt_check_taken(uint64_t cost)
@@ -225,9 +230,9 @@ uint64_t janus_strip_slow(uint64_t rounds, uint64_t cost)
     if (__builtin_mul_overflow(rounds, cost, &whole)) whole = UINT64_MAX;
     give_back(whole);
     if (jrt_unlikely(is_outside(worker, whole)) || whole == 0) return rounds;
-    jrt_worker_stack_check(worker); /* [stack-reserve] */
     struct jrt_task *task = worker->current;
     if (jrt_unlikely(task->nursery->scheduler->world != NULL)) return strip_of_word(rounds, cost);
+    jrt_worker_stack_check(worker);              /* [stack-reserve] */
     uint64_t paid = covered(task, rounds, cost); /* [strip-exact] */
     bool     none = paid == 0;
     if (none) paid = 1;
