@@ -21,7 +21,7 @@ help:
 	@echo 'make test-long  the same on all presets, with larger models; hours'
 	@echo 'make test-NAME  run one preset: make test-gcc-asan (names: CMakePresets.json)'
 	@echo 'make explore    run the tests simulated, with new seeds (MINUTES=1 SEED=base)'
-	@echo 'make fuzz       search for bytes that break a parser of HTTP or Janus (SECONDS=60 each;'
+	@echo 'make fuzz       search for bytes that break a parser of HTTP or Janus (SECONDS=60;'
 	@echo '                KEEP=1: keep the new inputs in tests/http/corpus.txt)'
 	@echo 'make garden     send nasty requests to packaged servers, rewrite docs/http/garden.md'
 	@echo '                (MUTANTS=10000 SEED=0)'

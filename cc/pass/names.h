@@ -28,8 +28,8 @@ namespace janus
 {
 
 // Attributes that mark.cpp gives to functions.
-constexpr const char *attrQuick = "janus-quick"; // the function has no mark: it ends soon
-constexpr const char *attrMarks = "janus-marks"; // how many marks its source has
+constexpr const char *attrQuick = "janus-quick";    // the function has no mark: it ends soon
+constexpr const char *attrMarks = "janus-marks";    // how many marks its source has
 constexpr const char *attrOwnOps = "janus-own-ops"; // JANUS_OWN_OPS
 
 llvm::StoreInst *asMark(llvm::Instruction &instruction);

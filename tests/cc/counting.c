@@ -106,7 +106,8 @@ __asm__(".text\n"
             "    pushq %rdi\n    movl $" #cost ", %edi\n    jmp count_and_keep\n");
 SMALL(1)
 SMALL(2)
-SMALL(3) SMALL(4) SMALL(5) SMALL(6) SMALL(7)
+SMALL(3)
+SMALL(4) SMALL(5) SMALL(6) SMALL(7)
     SMALL(8) __asm__("count_and_keep:\n"
                      "    subq $256, %rsp\n"
                      ".irp at, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
