@@ -281,5 +281,8 @@ int main(int count, char **arguments)
         if (setenv("JANUSRT_REPLAY", arguments[2], 1) != 0) refuse("no memory");
         return run(arguments + 3);
     }
+    size_t length = strlen(arguments[1]);
+    if (length > 4 && strcmp(arguments[1] + length - 4, ".jan") == 0)
+        refuse("%s: no such command; write janusrt run %s", arguments[1], arguments[1]);
     refuse("%s: no such command", arguments[1]);
 }

@@ -46,9 +46,12 @@ void jl_check_no_member(struct jl_checker *c, struct jl_expr *member, jl_type ty
     wrong->help = jl_did_you_mean(c, guess.best);
     if (guess.best) return;
     enum jl_kind kind = jl_kind_of(c->types, type);
-    wrong->help = kind == JL_ACTOR
-                      ? "the state of an actor is its own: add a method that returns it"
-                      : "look for the member's name in the type's declaration";
+    if (kind == JL_ACTOR)
+        wrong->help = "the state of an actor is its own: add a method that returns it";
+    else if (kind == JL_HOST && strstr(jl_info(c->types, type)->name, "Plugin"))
+        wrong->help = "give the plugin to a function as an `interface` that declares this method";
+    else
+        wrong->help = "look for the member's name in the type's declaration";
 }
 
 jl_type jl_check_member(struct jl_checker *c, struct jl_expr *e)

@@ -243,7 +243,9 @@ static void read_string(struct jl_lexer *lexer, struct jl_token *token)
         lexer->at++;
     if (quote == '\'')
         report(lexer, "S1012", token->at.begin, "a string stands in double quotes")->help =
-            "write \"text\"";
+            used == 1 ? jl_format(lexer->arena, "write \"text\"; a byte is a number, here %d",
+                                  (unsigned char)bytes[0])
+                      : "write \"text\"";
 }
 
 /* Signs: the longest first. Those that Janus has elsewhere are read, so that the parser can say

@@ -294,6 +294,12 @@ static void expect_end(struct jl_parser *parser)
 {
     if (parser->panicking || !has_operand(parser)) return;
     if (parser->token.is_first && jl_at_declaration(parser)) return;
+    if (parser->token.kind == JL_T_WORD && !strcmp(parser->token.name, "catch")) {
+        jl_complain(parser, "S1010", parser->token.at, "`catch` is not in this subset of Janus")
+            ->help = "pass the error on with `try`, or return a value that says what happened";
+        jl_panic_here(parser);
+        return;
+    }
     uint32_t length = parser->token.at.end - parser->token.at.begin;
     jl_complain(parser, "S1001", parser->token.at, "the statement should end before `%.*s`",
                 (int)(length < 40 ? length : 40),
