@@ -33,8 +33,8 @@ class Scope:
     def frozen(self):
         """What a spawned block, a closure or a defer may capture: nothing that changes."""
         copy = Scope()
-        copy.names = {kind: [name for name in names
-                             if name not in self.mutable.get(kind, ()) and name not in self.counters]
+        copy.names = {kind: [name for name in names if name not in self.counters
+                             and name not in self.mutable.get(kind, ())]
                       for kind, names in self.names.items()}
         return copy
 
@@ -213,7 +213,8 @@ class Program:
         elif choice == 7:
             kind = self.pick(*INTEGERS)
             name = self.fresh("s")
-            items = ", ".join(self.integer(kind, scope, 1) for _ in range(self.chance.randrange(3, 6)))
+            count = self.chance.randrange(3, 6)
+            items = ", ".join(self.integer(kind, scope, 1) for _ in range(count))
             self.put(indent, f"let {name}: []{kind} = [{items}]")
             self.put(indent, f"{name}[{self.chance.randrange(3)}] = {self.integer(kind, scope, 2)}")
             scope.add("slice " + kind, name)
@@ -231,8 +232,9 @@ class Program:
             scope.add("i64", name)
         elif choice == 10:
             pair, left = self.fresh("p"), self.fresh("v")
-            self.put(indent, f"var {pair} = Pair{{ left: {self.integer('i64', scope, 2)}, "
-                             f"right: {self.integer('i8', scope, 2)}, on: {self.condition(scope, 1)} }}")
+            left, right = self.integer("i64", scope, 2), self.integer("i8", scope, 2)
+            self.put(indent, f"var {pair} = Pair{{ left: {left}, right: {right}, "
+                             f"on: {self.condition(scope, 1)} }}")
             self.put(indent, f"{pair}.left = {self.integer('i64', scope, 2)}")
             self.put(indent, f"let {left}: i64 = swap({pair}).left % 100")
             scope.add("i64", left)
@@ -260,7 +262,8 @@ class Program:
             inner.counters.add(variable)
         self.statements(indent + 1, inner, self.chance.randrange(1, 3), depth - 1, loops + 1)
         if self.chance.random() < 0.3:
-            self.put(indent + 1, f"if {self.condition(inner, 1)} {{ {self.pick('break', 'continue')} }}")
+            condition = self.condition(inner, 1)
+            self.put(indent + 1, f"if {condition} {{ {self.pick('break', 'continue')} }}")
         self.put(indent, "end")
         return None
 
@@ -295,8 +298,10 @@ class Program:
         first, second = self.fresh("h"), self.fresh("h")
         self.put(indent, "nursery do")
         for handle in (first, second):
-            self.put(indent + 1, f"let {handle} = async p{self.number}_slow({self.integer('i64', scope.frozen(), 2)})")
-        self.put(indent + 1, f'print("{self.number} calls " + str((await {second}) + (await {first})))')
+            value = self.integer("i64", scope.frozen(), 2)
+            self.put(indent + 1, f"let {handle} = async p{self.number}_slow({value})")
+        self.put(indent + 1, f'print("{self.number} calls " + '
+                             f'str((await {second}) + (await {first})))')
         self.put(indent, "end")
 
     def pipe(self, indent, scope):
@@ -325,7 +330,8 @@ class Program:
         n = self.number
         for index in range(self.chance.randrange(1, 4)):
             result = self.pick("i64", "i64", *INTEGERS)
-            parts = [self.pick("i64", "i32", "bool", "str", "u8") for _ in range(self.chance.randrange(0, 4))]
+            count = self.chance.randrange(0, 4)
+            parts = [self.pick("i64", "i32", "bool", "str", "u8") for _ in range(count)]
             name, scope = f"p{n}_f{index}", Scope()
             heads = []
             for place, part in enumerate(parts):
@@ -412,4 +418,5 @@ def source(seed, programs, wild=False):
 if __name__ == "__main__":
     words = [word for word in sys.argv[1:] if word != "--wild"]
     wild = "--wild" in sys.argv
-    sys.stdout.write(source(int(words[0]), 1 if wild else int(words[1]) if len(words) > 1 else 20, wild))
+    count = 1 if wild else int(words[1]) if len(words) > 1 else 20
+    sys.stdout.write(source(int(words[0]), count, wild))
