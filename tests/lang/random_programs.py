@@ -232,8 +232,8 @@ class Program:
             scope.add("i64", name)
         elif choice == 10:
             pair, left = self.fresh("p"), self.fresh("v")
-            left, right = self.integer("i64", scope, 2), self.integer("i8", scope, 2)
-            self.put(indent, f"var {pair} = Pair{{ left: {left}, right: {right}, "
+            value, small = self.integer("i64", scope, 2), self.integer("i8", scope, 2)
+            self.put(indent, f"var {pair} = Pair{{ left: {value}, right: {small}, "
                              f"on: {self.condition(scope, 1)} }}")
             self.put(indent, f"{pair}.left = {self.integer('i64', scope, 2)}")
             self.put(indent, f"let {left}: i64 = swap({pair}).left % 100")
