@@ -103,23 +103,27 @@ __asm__(".text\n"
 #define SMALL(cost)                                                                                \
     __asm__(".globl janus_cc_pay_" #cost "\n"                                                      \
             "janus_cc_pay_" #cost ":\n"                                                            \
-            "    pushq %rdi\n    movl $" #cost ", %edi\n    jmp count_and_keep\n");
-SMALL(1)
-SMALL(2)
-SMALL(3)
-SMALL(4) SMALL(5) SMALL(6) SMALL(7)
-    SMALL(8) __asm__("count_and_keep:\n"
-                     "    subq $256, %rsp\n"
-                     ".irp at, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
-                     "    movups %xmm\\at, 16*\\at(%rsp)\n"
-                     ".endr\n"
-                     "    call janus_check_stub\n"
-                     ".irp at, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
-                     "    movups 16*\\at(%rsp), %xmm\\at\n"
-                     ".endr\n"
-                     "    addq $256, %rsp\n"
-                     "    popq %rdi\n"
-                     "    ret\n");
+            "    pushq %rdi\n    movl $" #cost ", %edi\n    jmp count_and_keep\n")
+SMALL(1);
+SMALL(2);
+SMALL(3);
+SMALL(4);
+SMALL(5);
+SMALL(6);
+SMALL(7);
+SMALL(8);
+__asm__("count_and_keep:\n"
+        "    subq $256, %rsp\n"
+        ".irp at, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
+        "    movups %xmm\\at, 16*\\at(%rsp)\n"
+        ".endr\n"
+        "    call janus_check_stub\n"
+        ".irp at, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15\n"
+        "    movups 16*\\at(%rsp), %xmm\\at\n"
+        ".endr\n"
+        "    addq $256, %rsp\n"
+        "    popq %rdi\n"
+        "    ret\n");
 #elif defined(__aarch64__)
 __asm__(".text\n"
         ".globl janus_check_stub\n"
