@@ -52,6 +52,8 @@ static void add_front(struct cc_plan *plan, const struct cc_request *request,
      * effect. */
     add(plan, "-Xclang");
     add(plan, "-fsanitize-address-use-after-scope");
+    /* The pass knows clang's copies of arguments by the name of their place. */
+    add(plan, "-fno-discard-value-names");
     add_macros(plan, facts);
     add(plan, "-idirafter");
     add(plan, places->include);

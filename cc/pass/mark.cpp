@@ -41,8 +41,18 @@ static Value *memoryLength(CallBase &call)
     return length && length->getType()->isIntegerTy() ? length : nullptr;
 }
 
+// Whether clang copies a struct here to pass it by value. Some CPUs pass such a struct without a copy
+// in the code, so nobody counts the copy. The driver keeps clang's name of the place.
+static bool copiesArgument(const CallBase &call)
+{
+    if (!isa<MemCpyInst>(call)) return false;
+    auto *place = dyn_cast<AllocaInst>(call.getArgOperand(0)->stripPointerCasts());
+    return place && startsWith(place->getName(), "byval-temp");
+}
+
 static bool markMemory(CallBase &call, Value *length, bool wrap)
 {
+    if (copiesArgument(call)) return false;
     if (wrap && wrapsMemory(call, length)) { // the wrapper pays for the bytes
         bool constant = isa<ConstantInt>(length);
         if (!constant) putMark(&call, 1);

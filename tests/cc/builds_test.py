@@ -13,7 +13,7 @@ import build
 PROGRAMS = (["cookie.c"], ["weak.c", "weak_other.c"], ["constant.c"], ["coroutine.cpp"])
 GOTOS = 40 if build.WHOLE else 6  # random programs
 # As the driver does.
-FLAGS = ["-U__OPTIMIZE__", "-Xclang", "-mno-constructor-aliases",
+FLAGS = ["-fno-discard-value-names", "-U__OPTIMIZE__", "-Xclang", "-mno-constructor-aliases",
          "-Xclang", "-fsanitize-address-use-after-scope"]
 
 

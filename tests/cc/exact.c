@@ -348,6 +348,16 @@ static void copy_struct(uint64_t n)
     a.bytes[0] = (char)n;
 }
 
+/* Some CPUs pass a large struct by a copy that stands in the code, and others do not. */
+__attribute__((noinline)) static char first_of(struct large value) { return value.bytes[0]; }
+static void pass_struct(uint64_t n)
+{
+    static struct large a;
+    char                sum = 0;
+    for (uint64_t i = 0; i < n; i++) sum = (char)(sum + first_of(a));
+    a.bytes[0] = sum;
+}
+
 /* Jumps. */
 
 static jmp_buf    place;
@@ -478,6 +488,7 @@ const struct exact exact_cases[] = {
     BYTES(move, 1),
     BYTES(fill, 1),
     {"copy_struct", copy_struct, 1, 10, 0},
+    {"pass_struct", pass_struct, 1000, 2000, 0},
     {"jump_loop", jump_loop, 1000, 1001, 0},
     {"signal_jump_loop", signal_jump_loop, 1000, 1001, 0},
     {"jump_from_loop", jump_from_loop, 5000, 5002, 0},

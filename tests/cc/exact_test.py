@@ -50,11 +50,13 @@ def main():
     bench = build.Bench(sys.argv[1])
     builds = build.matrix(bench)
     numbered = list(enumerate(builds))
-    results = build.together(lambda item: exact(bench, item[1], item[0], "exact.c", []), numbered)
+    results = build.together(lambda item: exact(bench, item[1], item[0], "exact.c",
+                                              ["-fno-discard-value-names"]), numbered)
     for one, (wrong, _) in zip(builds, results):
         bench.report(not wrong, f"loops, calls, copies and jumps are exact with {one}", *wrong)
 
-    flags = ["-std=c++17", "-U__OPTIMIZE__", "-Xclang", "-mno-constructor-aliases"]
+    flags = ["-std=c++17", "-U__OPTIMIZE__", "-Xclang", "-mno-constructor-aliases",
+             "-fno-discard-value-names"]
     plain = [(index, one) for index, one in numbered if not one.target]
     results = build.together(
         lambda item: exact(bench, item[1], item[0], "exact_cxx.cpp", flags), plain)
