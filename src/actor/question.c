@@ -37,7 +37,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { QUESTIONS = 1 << 20, QUESTIONS_LEAST = 1 << 10 };
+enum { QUESTIONS = 1 << 20, QUESTIONS_LEAST = 1 << 10, KEYS_AT_ONCE = 256 };
 
 /* One mapping, as large as it can become, and committed as it is used. */
 static struct {
@@ -136,6 +136,18 @@ uint64_t jrt_question_number(const struct jrt_question *question)
     return (uint64_t)(question - jrt_load_relaxed(&pool.base)) + 1; /* relaxed: it exists. */
 }
 
+/* A number that no question had. A worker takes many at once. */
+static uint64_t new_key(struct jrt_worker *worker)
+{
+    /* relaxed, both: numbers. */
+    if (worker == NULL) return jrt_fetch_add_relaxed(&serials, (uint64_t)1) + 1;
+    if (jrt_unlikely(worker->keys == worker->keys_end)) {
+        worker->keys = jrt_fetch_add_relaxed(&serials, (uint64_t)KEYS_AT_ONCE) + 1; /* relaxed */
+        worker->keys_end = worker->keys + KEYS_AT_ONCE;
+    }
+    return worker->keys++;
+}
+
 struct jrt_question *jrt_question_take(uint64_t *out_key)
 {
     struct jrt_worker   *worker = jrt_worker_self();
@@ -147,7 +159,7 @@ struct jrt_question *jrt_question_take(uint64_t *out_key)
         question = take_shared();
     }
     if (question == NULL) return NULL;
-    uint64_t key = jrt_fetch_add_relaxed(&serials, (uint64_t)1) + 1; /* relaxed: a number. */
+    uint64_t key = new_key(worker);
     /* It is free: a thread that still has an old key takes the lock and finds another key. */
     jrt_debug_invariant("question-key", jrt_load_relaxed(&question->key) == 0); /* relaxed: free */
     question->task = NULL;
@@ -233,16 +245,9 @@ static void count_down(struct jrt_group *group)
 /* The caller goes on without the question's lock. Its scheduler may be another, and may end. */
 static void wake_task(struct jrt_task *task)
 {
-    janus_scheduler         *scheduler = task->nursery->scheduler;
-    const struct jrt_worker *worker = jrt_worker_self();
-    bool guest = worker == NULL || worker->scheduler != scheduler; /* [point-guest] */
-    if (jrt_unlikely(guest)) {
-        jrt_fetch_add_relaxed(&scheduler->guests, 1u); /* relaxed: before the wake. */
-    }
-    (void)jrt_task_wake(task, JANUS_OK);
-    if (jrt_unlikely(guest)) {
-        jrt_fetch_sub_release(&scheduler->guests, 1u); /* release: the last touch. */
-    }
+    struct jrt_worker *worker = jrt_worker_self();
+    if (jrt_likely(worker != NULL && jrt_task_serve_fast(worker, task))) return;
+    (void)jrt_task_serve_from_anywhere(task); /* [point-guest] */
 }
 
 /* Wakes the caller. Under the question's lock. */

@@ -167,6 +167,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint32_t                *loads;    /* owned; LEAST_LOADED only, else NULL */
     int64_t                  seized;   /* of its quota, just now, [limit-seize]; the limit's lock */
     void                    *question; /* a spare one, actor/question.c; NULL: none */
+    uint64_t                 keys, keys_end; /* of questions: from the next to the one behind */
     /* Tasks that began here to wait for a descriptor, less those that went on here, [poll-stuck] */
     _Atomic(int64_t) io_waits;
 };
