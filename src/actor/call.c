@@ -52,6 +52,51 @@ static janus_status leave(struct jrt_waiting *waiting, struct jrt_task *task, ja
     return answered ? JANUS_OK : ended;
 }
 
+/* A call as its task joins: the letter goes out when the task can be woken. */
+struct call_wait {
+    struct reply_wait      wait; /* first */
+    janus_actor            actor;
+    struct jrt_letter_head head;
+    const void            *message;
+    struct jrt_task       *rouses; /* the actor's, [wait-hand]; NULL: it was awake */
+    bool                   sent;
+};
+
+static janus_status send_and_join(struct jrt_waiting *waiting, struct jrt_task *task)
+{
+    struct call_wait    *call = (struct call_wait *)waiting;
+    struct jrt_question *question = call->wait.question;
+    question->task = task; /* nobody else knows the question */
+    call->sent = jrt_mail_call_fast(call->actor, &call->head, call->message, &call->rouses);
+    if (jrt_likely(call->sent)) {
+        waiting->outside = question->outside;
+        return JANUS_WOULD_WAIT;
+    }
+    question->task = NULL;
+    return JANUS_STATE; /* the caller sends it the long way */
+}
+
+/* Sends a question of the current task, if that is easy, and waits for the answer. False: it was
+ * not sent. */
+static bool send_easily(struct jrt_worker *worker, janus_actor actor,
+                        const struct jrt_letter_head *head, const void *message,
+                        uint64_t deadline_ns, janus_status *out_status)
+{
+    struct call_wait call = {.wait = {.waiting = {.why = JRT_WAIT_REPLY,
+                                                  .deadline_ns = deadline_ns,
+                                                  .join = send_and_join,
+                                                  .leave = leave},
+                                      .question = head->question},
+                             .actor = actor,
+                             .head = *head,
+                             .message = message};
+    janus_status     status = jrt_wait_handing(worker, &call.wait.waiting, &call.rouses);
+    if (jrt_unlikely(!call.sent)) return false;
+    *out_status = status == JANUS_OK ? head->question->status : status;
+    jrt_question_give(head->question);
+    return true;
+}
+
 /* Waits in a task for the answer. *out_done: the answer has come. */
 static janus_status wait_as_task(struct jrt_question *question, uint64_t deadline_ns,
                                  bool *out_done)
@@ -139,15 +184,15 @@ static janus_status send_and_wait(janus_actor actor, const void *message,
                                   struct jrt_question *question, uint64_t key, uint64_t deadline_ns)
 {
     struct jrt_letter_head head = {.question = question, .key = key & INT64_MAX, .is_call = true};
-    if (jrt_unlikely(!jrt_mail_call_fast(actor, &head, message))) {
-        janus_status status =
-            send(actor, JANUS_ACTOR_MAY_CALL, question, key, message, deadline_ns, false);
-        if (status != JANUS_OK) {
-            jrt_question_drop(question, key);
-            return status;
-        }
-    }
-    return await_answer(question, deadline_ns);
+    struct jrt_worker     *worker = jrt_worker_self();
+    janus_status           status;
+    if (jrt_likely(worker != NULL &&
+                   send_easily(worker, actor, &head, message, deadline_ns, &status)))
+        return status;
+    status = send(actor, JANUS_ACTOR_MAY_CALL, question, key, message, deadline_ns, false);
+    if (status == JANUS_OK) return await_answer(question, deadline_ns);
+    jrt_question_drop(question, key);
+    return status;
 }
 
 static janus_status call(janus_actor actor, const void *message, void *reply, uint64_t deadline_ns)
@@ -165,21 +210,22 @@ static janus_status call(janus_actor actor, const void *message, void *reply, ui
         if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return status;
         return cancelled ? JANUS_CANCELLED : JANUS_DEADLINE;
     }
-    if (jrt_unlikely(!jrt_circle_enter(place))) {
+    bool notes = !jrt_circle_never(task);
+    if (notes && jrt_unlikely(!jrt_circle_enter(place))) {
         if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return status;
         return JANUS_DEADLOCK;
     }
     struct jrt_question *question = jrt_question_take(&key);
     if (question == NULL) {
-        jrt_circle_leave();
+        if (notes) jrt_circle_leave();
         return JANUS_NO_MEMORY;
     }
     question->reply = reply;
     question->reply_bytes = question->answer_bytes = JRT_ANSWER_ANY;
     jrt_store_relaxed(&question->deadline_ns, deadline_ns); /* relaxed: [question-key]. */
-    question->circle = jrt_circle_now();
+    if (notes) question->circle = jrt_circle_now();
     status = send_and_wait(actor, message, question, key, deadline_ns);
-    jrt_circle_leave();
+    if (notes) jrt_circle_leave();
     return status;
 }
 

@@ -497,7 +497,8 @@ janus_status janus_cast(janus_actor actor, const void *message)
     return cast_slowly(actor, message);
 }
 
-bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message)
+bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message,
+                        struct jrt_task **out_task)
 {
     uint64_t                first = actor.opaque[0], key = actor.opaque[1];
     struct jrt_worker      *worker = jrt_worker_self();
@@ -515,11 +516,14 @@ bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, c
     }
     set_answer(head->question, place);
     jrt_ring_write(place, head, message);
-    if (jrt_likely(place->resting)) {
-        (void)cast_to_resting(place, held);
-    } else {
-        jrt_chan_let_go(held);
+    bool             here = worker->scheduler == jrt_supervisor_scheduler(place->supervisor);
+    struct jrt_task *task = place->resting ? rouse(place) : NULL;
+    jrt_chan_let_go(held);
+    if (jrt_unlikely(task != NULL && !here)) {
+        jrt_place_queue(task);
+        task = NULL;
     }
+    *out_task = task;
     return true;
 }
 

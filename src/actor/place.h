@@ -346,8 +346,10 @@ struct jrt_sender {
 /* Sends a letter with the `right` of the handle. */
 janus_status jrt_mail_send(janus_actor actor, unsigned right, const struct jrt_letter_head *head,
                            const void *message, uint64_t deadline_ns, bool tries);
-/* Sends the letter of a call, if that is easy. False: nothing happened. */
-bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message);
+/* Sends the letter of a call, if that is easy. False: nothing happened. *out_task: the task of an
+ * actor of this scheduler whose rest this has ended. The caller queues it. */
+bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, const void *message,
+                        struct jrt_task **out_task);
 /* What a letter costs its sender; and its refund, if `status` says that it was not sent. */
 janus_status jrt_mail_pay(void);
 janus_status jrt_mail_settle(janus_status status, const char *call);
@@ -421,6 +423,12 @@ static inline void jrt_place_unlock_and_queue(struct jrt_actor_place *place, str
  * there is one, and nothing is noted. jrt_circle_leave takes it back. */
 bool jrt_circle_enter(const struct jrt_actor_place *target);
 void jrt_circle_leave(void);
+/* Whether the task, or thread (NULL), is no actor and works for none. Then its waits are part of no
+ * circle, and need no note. */
+static inline bool jrt_circle_never(const struct jrt_task *task)
+{
+    return task == NULL || (task->nursery->owner == NULL && jrt_place_of(task) == NULL);
+}
 /* Its two parts. The caller of the second holds no lock of a place. */
 void jrt_circle_note(const struct jrt_actor_place *target);
 bool jrt_circle_look(const struct jrt_actor_place *target);

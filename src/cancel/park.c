@@ -129,3 +129,33 @@ janus_status jrt_task_park_cancellable(struct jrt_task *task)
     if (cancelled && jrt_task_park_undo(task)) return JANUS_CANCELLED;
     return jrt_task_park(jrt_worker_self(), task);
 }
+
+/* Whether a pick would take `next` now, if it were queued, [wait-hand]. */
+static bool would_pick(const struct jrt_worker *worker, const struct jrt_task *next)
+{
+    uint32_t others = worker->lanes & ~(uint32_t)JRT_IN_NORMAL;
+    return others == 0 && worker->until_others > 1 && next->lane == JRT_LANE_NORMAL &&
+           worker->seat == NULL && jrt_shelf_size(&worker->again_shelf) == 0 &&
+           jrt_shelf_size(&worker->fresh_shelf) == 0;
+}
+
+janus_status jrt_task_park_for(struct jrt_task *task, struct jrt_task *next)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    /* relaxed: nobody else can run it. */
+    jrt_debug_invariant("wait-hand",
+                        next != task && jrt_load_relaxed(&next->state) == JANUS_TASK_STATE_READY);
+    jrt_task_link(task);
+    bool shielded = jrt_load_relaxed(&task->shield) > 0; /* relaxed: its own. */
+    jrt_fence_light_seq_cst();                           /* seq_cst: [cancel-park]. */
+    if (jrt_unlikely(shielded || !would_pick(worker, next) || !still_parking(task) ||
+                     jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE)) {
+        jrt_submit_served(worker, next);
+        return jrt_task_park_cancellable(task);
+    }
+    worker->tick++;
+    worker->until_others--;
+    jrt_task_move_to_wait(task, worker);
+    (void)jrt_task_leave(worker, task, next, JRT_LEFT_PARKING);
+    return jrt_park_ended(task);
+}

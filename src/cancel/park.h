@@ -22,6 +22,10 @@ bool jrt_task_park_undo(struct jrt_task *task);
  */
 janus_status jrt_task_park_cancellable(struct jrt_task *task);
 
+/* Parks like jrt_task_park_cancellable. `next`, whose wait the caller has ended and which is in no
+ * queue, is queued, or runs next: [wait-hand]. */
+janus_status jrt_task_park_for(struct jrt_task *task, struct jrt_task *next);
+
 /*
  * Parks like jrt_task_park_cancellable, as the last thing that a call does. When the wait has
  * ended with `ended`, the arriving worker calls finish(worker, task, ended) on the strand. The

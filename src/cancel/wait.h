@@ -17,6 +17,11 @@
  *   sets PARKING and joins once more. An alarm that rang meanwhile found it awake and did nothing.
  *   So `join` of such a wait looks at the clock itself.
  *
+ * [wait-hand]  `join` may have ended the wait of another task of this worker, which then does what
+ *   the first one waits for: a call rouses an actor. If nothing else waits for the worker, that
+ *   task runs next and needs no queue: as if it had been queued, and picked at once. No other
+ *   worker has to hear of it.
+ *
  * Rooms above wait by jrt_wait. Only the channels' fast path, which ends in the switch
  * ([task-finish]), takes the steps by itself.
  */
@@ -43,9 +48,11 @@ static inline bool jrt_wait_is_over(const struct jrt_task *task)
     return (jrt_load_relaxed(&task->park) & JRT_PARK_MASK) == JRT_AWAKE; /* relaxed: its own. */
 }
 
+/* `hand`: a constant; NULL, or where `join` leaves the task that it has awoken, [wait-hand]. */
 static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct jrt_waiting *waiting,
                                                                         struct jrt_worker  *worker,
-                                                                        struct jrt_task    *task)
+                                                                        struct jrt_task    *task,
+                                                                        struct jrt_task   **hand)
 {
     janus_scheduler *scheduler = worker->scheduler;
     janus_status     status = waiting->join(waiting, task);
@@ -60,6 +67,8 @@ static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct j
     if (waiting->to_its_end) {
         jrt_task_link(task);
         status = jrt_task_park(worker, task);
+    } else if (hand != NULL && *hand != NULL) {
+        status = jrt_task_park_for(task, *hand);
     } else {
         status = jrt_task_park_cancellable(task);
     }
@@ -72,8 +81,8 @@ static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct j
  * `to_its_end` never returns that. It is inline, so that the calls of `join` and `leave` are
  * direct.
  */
-static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_worker  *worker,
-                                                                   struct jrt_waiting *waiting)
+static inline __attribute__((always_inline)) janus_status
+jrt_wait_handing(struct jrt_worker *worker, struct jrt_waiting *waiting, struct jrt_task **hand)
 {
     struct jrt_task *task = worker->current;
     janus_scheduler *scheduler = worker->scheduler;
@@ -93,17 +102,23 @@ static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_wo
             return JANUS_NO_MEMORY;
         }
     }
-    janus_status status = jrt_wait_once(waiting, worker, task);
+    janus_status status = jrt_wait_once(waiting, worker, task, hand);
     while (jrt_unlikely(status == JANUS_WOULD_WAIT)) { /* [wait-again] */
         worker = jrt_worker_self();                    /* [worker-again] */
         jrt_worker_must_leave(worker);
         jrt_debug_invariant("wait-again", jrt_wait_is_over(task));
         jrt_task_park_begin(task, waiting->why);
-        status = jrt_wait_once(waiting, worker, task);
+        status = jrt_wait_once(waiting, worker, task, NULL);
     }
     if (timed) jrt_sched_timer_disarm(scheduler, &alarm.timer);
     jrt_debug_invariant("wait-order", jrt_wait_is_over(task));
     return status;
+}
+
+static inline __attribute__((always_inline)) janus_status jrt_wait(struct jrt_worker  *worker,
+                                                                   struct jrt_waiting *waiting)
+{
+    return jrt_wait_handing(worker, waiting, NULL);
 }
 
 /* A plain thread waits until a waker has written a number other than 0. DEADLINE: too late. A

@@ -339,3 +339,48 @@ static int64_t scene_cancelled_caller(void *argument)
 }
 
 TEST("a cancelled caller stops waiting, and the actor lives on") { PLAY(scene_cancelled_caller); }
+
+struct shielded {
+    struct solo *solo;
+    janus_event  entered, cancelled;
+};
+
+/* Calls in a shield, when its nursery is cancelled. */
+static int64_t call_shielded(void *argument)
+{
+    struct shielded *shielded = argument;
+    janus_actor      actor = shielded->solo->actor;
+    int64_t          reply = 0;
+    janus_shield_begin();
+    janus_event_set(&shielded->entered);
+    MUST_EQ(janus_event_wait(&shielded->cancelled), JANUS_OK);
+    MUST_EQ(request(actor, act_add, NULL, 5, &reply), JANUS_OK);
+    MUST_EQ(reply, 5);
+    janus_shield_end();
+    MUST_EQ(request(actor, act_add, NULL, 1, &reply), JANUS_CANCELLED);
+    return 0;
+}
+
+static int64_t scene_shielded_caller(void *argument)
+{
+    struct solo     solo = {.role = {0}};
+    struct shielded shielded = {.solo = &solo};
+    janus_status    ended;
+    (void)argument;
+    OPEN_SOLO(&solo);
+    janus_event_init(&shielded.entered, JANUS_WAKER_TASKS, "entered");
+    janus_event_init(&shielded.cancelled, JANUS_WAKER_TASKS, "cancelled");
+    JANUS_NURSERY(n, ended, .owner_apart = true)
+    {
+        MUST_EQ(janus_spawn(n, call_shielded, &shielded), JANUS_OK);
+        MUST_EQ(janus_event_wait(&shielded.entered), JANUS_OK);
+        MUST_EQ(janus_nursery_cancel(n), JANUS_OK);
+        janus_event_set(&shielded.cancelled);
+    }
+    MUST_EQ(ended, JANUS_CANCELLED);
+    MUST_EQ(settle(solo.actor), 5);
+    close_stage(solo.stage);
+    return 0;
+}
+
+TEST("a cancelled caller in a shield gets its answer") { PLAY(scene_shielded_caller); }
