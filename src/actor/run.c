@@ -485,10 +485,11 @@ static int64_t work(struct jrt_actor_place *place, struct jrt_task *task, bool *
     blank(&reading);
     *out_over = true;
     for (;;) {
-        if (jrt_unlikely(is_cancelled(task))) return end_normally(place, task);
-        if (jrt_unlikely(!take_from(&window, place, &reading, message))) {
+        bool ends = is_cancelled(task);
+        if (jrt_unlikely(ends || !take_from(&window, place, &reading, message))) {
             jrt_place_lock(place);
-            enum next next = take_next(place, &reading, message, &window);
+            place->resting = false; /* a cancel may have woken it, [task-rest] */
+            enum next next = ends ? NEXT_END : take_next(place, &reading, message, &window);
             jrt_place_unlock(place);
             if (jrt_unlikely(next == NEXT_END)) return end_normally(place, task);
             if (next == NEXT_REST) break;
@@ -520,11 +521,7 @@ static int64_t actor_main(void *argument)
     struct jrt_actor_place *place = argument;
     struct jrt_task        *task = jrt_task_current();
     bool                    over = false;
-    jrt_place_lock(place);
-    place->resting = false; /* a cancel may have woken it, [task-rest] */
-    bool fresh = place->phase == JRT_PHASE_INIT;
-    jrt_place_unlock(place);
-    if (jrt_unlikely(fresh)) {
+    if (jrt_unlikely(place->phase == JRT_PHASE_INIT)) { /* it never rested */
         int64_t result = is_cancelled(task) ? JANUS_CANCELLED : begin(place);
         if (!tidy_up(task)) return 0;
         bool ready = result == JANUS_ACTOR_GO_ON || result == JANUS_ACTOR_STOP;

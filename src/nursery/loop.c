@@ -109,6 +109,8 @@ static void loop(void)
         if (jrt_fails(JRT_FAULT_DEATH))
             jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own. */
         bool doomed = task == NULL && jrt_worker_doomed(worker);
+        if (task == NULL && !doomed && worker->stolen == 0)
+            task = jrt_pick_fast(worker, !jrt_fences_are_light());
         if (task == NULL && !doomed) task = jrt_pick(worker, false);
         if (task == NULL && !doomed) task = jrt_idle(worker);
         if (jrt_unlikely(task == NULL)) break;
