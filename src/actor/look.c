@@ -30,8 +30,7 @@ const char *janus_actor_state_name(janus_actor_state state)
 
 void jrt_place_label(const struct jrt_actor_place *place, char *out, size_t size)
 {
-    const char *id = place->spec->id;
-    (void)jrt_name_copy(out, size, id != NULL ? id : jrt_place_sort(place));
+    jrt_name_again(out, size, place->spec->title);
 }
 
 /* Reports. */

@@ -87,9 +87,7 @@ void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
     jrt_place_lock(place);
     /* A caller that has learnt of the restart sends to the next incarnation. */
     uint32_t left = status == JANUS_RESTARTED ? jrt_mail_count(place) : UINT32_MAX;
-    jrt_place_unlock(place);
     for (;;) {
-        jrt_place_lock(place);
         jrt_mail_close_window(place);
         bool found = left != 0 && jrt_mail_take(place, &head, NULL);
         if (found) left--;
@@ -111,6 +109,7 @@ void jrt_mail_drop(struct jrt_actor_place *place, janus_status status)
         if (!found) break;
         any = any || !call;
         bury(place, &head, status);
+        jrt_place_lock(place);
     }
     if (any) jrt_dead_letter_tell(place);
 }

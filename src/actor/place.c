@@ -152,10 +152,8 @@ void jrt_place_publish(struct jrt_actor_place *place)
 
 void jrt_place_hide(struct jrt_actor_place *place)
 {
-    jrt_place_lock(place);
     jrt_store_relaxed(&place->keys[0], (uint64_t)0);   /* relaxed, both: [actor-key]. */
     jrt_store_relaxed(&place->keys[1], place->serial); /* relaxed: as above; [actor-past] */
-    jrt_place_unlock(place);
 }
 
 void jrt_place_give(struct jrt_actor_place *place)
@@ -278,9 +276,9 @@ struct jrt_actor_rare *jrt_place_rare(struct jrt_actor_place *place)
     return rare;
 }
 
-const char *jrt_place_sort(const struct jrt_actor_place *place)
+const char *jrt_spec_sort(const struct jrt_spec *spec)
 {
-    const janus_child *child = &place->spec->child;
+    const janus_child *child = &spec->child;
     if (child->task != NULL) return "task";
     if (child->supervisor != NULL) return "supervisor";
     return child->behaviour->name != NULL ? child->behaviour->name : "actor";

@@ -69,7 +69,10 @@ struct jrt_spec {
     janus_actor_options options;
     janus_budget        budget, message_budget; /* if options name them */
     char               *id, *name;              /* owned; NULL: none */
-    struct jrt_ledger  *ledger;                 /* that pays for it, [place-price]; NULL: nobody */
+    const char         *title;                  /* the id, else the sort, as a clean name */
+    bool                owns_title;
+    bool                plain;  /* a behaviour without id and options */
+    struct jrt_ledger  *ledger; /* that pays for it, [place-price]; NULL: nobody */
 };
 
 struct jrt_actor_timer {
@@ -244,7 +247,7 @@ static inline void jrt_place_unlock(struct jrt_actor_place *place)
 janus_status jrt_place_take(struct jrt_ledger *ledger, struct jrt_actor_place **out);
 /* Makes the handles stale, and gives the place back. */
 void jrt_place_give(struct jrt_actor_place *place);
-/* Handles are valid between these two. */
+/* Handles are valid between these two. The second: under the lock. */
 void jrt_place_publish(struct jrt_actor_place *place);
 void jrt_place_hide(struct jrt_actor_place *place);
 
@@ -305,7 +308,11 @@ void jrt_place_label(const struct jrt_actor_place *place, char *out, size_t size
 void jrt_actor_tell(const struct jrt_actor_place *place, const char *what);
 
 /* Its behaviour's name, "task" or "supervisor". */
-const char *jrt_place_sort(const struct jrt_actor_place *place);
+const char               *jrt_spec_sort(const struct jrt_spec *spec);
+static inline const char *jrt_place_sort(const struct jrt_actor_place *place)
+{
+    return jrt_spec_sort(place->spec);
+}
 
 /* Letters: mail.c. */
 

@@ -157,11 +157,13 @@ static void cancel(struct jrt_actor_place *place)
 static void limit_stop(struct jrt_actor_place *place, uint64_t within_ns, bool again)
 {
     if (again && within_ns == JANUS_ANY_TIME) return;
-    uint64_t now = jrt_clock_now_ns();
-    jrt_place_lock(place);
-    uint64_t at = place->rare != NULL ? place->rare->step_at : 0;
-    jrt_place_unlock(place);
-    if (again && at != 0 && (at <= now || at - now <= within_ns)) return;
+    if (again) {
+        uint64_t now = jrt_clock_now_ns();
+        jrt_place_lock(place);
+        uint64_t at = place->rare != NULL ? place->rare->step_at : 0;
+        jrt_place_unlock(place);
+        if (at != 0 && (at <= now || at - now <= within_ns)) return;
+    }
     (void)jrt_place_set_time(place, within_ns != JANUS_ANY_TIME ? within_ns : 0);
 }
 

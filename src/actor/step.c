@@ -91,6 +91,8 @@ void jrt_place_move(struct jrt_actor_place *place, janus_actor_state to)
 bool jrt_place_set_time(struct jrt_actor_place *place, uint64_t after_ns)
 {
     bool armed = after_ns == 0;
+    /* Only steps set a time, with the supervisor's lock: without a rare part there is none. */
+    if (armed && place->rare == NULL) return true;
     jrt_place_lock(place);
     struct jrt_actor_rare *rare = after_ns != 0 ? jrt_place_rare(place) : place->rare;
     if (rare != NULL) {
@@ -108,28 +110,61 @@ static void set_limit(struct jrt_actor_place *place, uint64_t after_ns)
     (void)jrt_place_set_time(place, after_ns);
 }
 
+/* Waiters of a place that are to be woken, without its lock. */
+struct woken {
+    struct jrt_actor_waiter *first, **end;
+};
+
+/* The waiter is done. Under the lock. */
+static void be_done(struct jrt_actor_place *place, struct jrt_actor_waiter *waiter,
+                    janus_status status, struct woken *woken)
+{
+    jrt_waiter_unlink(waiter);
+    waiter->status = status;
+    waiter->end = place->end;
+    if (waiter->what == JRT_AWAIT_GONE) waiter->end.final = true;
+    waiter->done = true;
+    waiter->next = NULL;
+    *woken->end = waiter;
+    woken->end = &waiter->next;
+}
+
+static void wake_all(const struct woken *woken)
+{
+    for (struct jrt_actor_waiter *waiter = woken->first, *next = NULL; waiter != NULL;
+         waiter = next) {
+        next = waiter->next;
+        jrt_waitpoint_wake(&waiter->point);
+    }
+}
+
 void jrt_place_notify(struct jrt_actor_place *place, enum jrt_awaited what, janus_status status)
 {
-    struct jrt_actor_waiter *woken = NULL, *next = NULL, **end = &woken;
+    struct woken             woken = {NULL, &woken.first};
+    struct jrt_actor_waiter *next = NULL;
     jrt_place_lock(place);
     for (struct jrt_actor_waiter *waiter = place->waiters; waiter != NULL; waiter = next) {
         next = waiter->next;
-        if (waiter->what != what) continue;
-        jrt_waiter_unlink(waiter);
-        waiter->status = status;
-        waiter->end = place->end;
-        if (what == JRT_AWAIT_GONE) waiter->end.final = true;
-        waiter->done = true;
-        waiter->next = NULL;
-        *end = waiter;
-        end = &waiter->next;
+        if (waiter->what == what) be_done(place, waiter, status, &woken);
     }
     jrt_place_unlock(place);
-    while (woken != NULL) {
-        next = woken->next;
-        jrt_waitpoint_wake(&woken->point);
-        woken = next;
+    wake_all(&woken);
+}
+
+/* The place is about to be free: all that wait learn of it, and it has no specification. */
+static void clear_out(struct jrt_actor_place *place)
+{
+    struct woken             woken = {NULL, &woken.first};
+    struct jrt_actor_waiter *next = NULL;
+    jrt_place_lock(place);
+    for (struct jrt_actor_waiter *waiter = place->waiters; waiter != NULL; waiter = next) {
+        next = waiter->next;
+        if (waiter->what == JRT_AWAIT_TOLD) continue;
+        be_done(place, waiter, waiter->what == JRT_AWAIT_START ? JANUS_GONE : JANUS_OK, &woken);
     }
+    place->spec = NULL;
+    jrt_place_unlock(place);
+    wake_all(&woken);
 }
 
 /* Starting. */
@@ -194,8 +229,6 @@ janus_status jrt_place_start(struct jrt_actor_place *place)
     const janus_spawn_options options = {.struct_bytes = sizeof options,
                                          .stack_bytes = spec->options.stack_bytes,
                                          .priority = spec->options.priority,
-                                         .name =
-                                             spec->id != NULL ? spec->id : jrt_place_sort(place),
                                          .budget = budget_of(place, &left)};
     jrt_place_lock(place);
     move(place, JANUS_ACTOR_STATE_STARTING);
@@ -213,8 +246,8 @@ janus_status jrt_place_start(struct jrt_actor_place *place)
         return start_refused(place, JANUS_EXISTS);
     bool at_rest = starts_at_rest(place); /* [start-rest] */
     if (at_rest && !jrt_place_make_state(place)) return start_refused(place, JANUS_NO_MEMORY);
-    janus_status status =
-        jrt_spawn_resident(jrt_supervisor_nursery(supervisor), &place->resident, &options, at_rest);
+    janus_status status = jrt_spawn_resident(jrt_supervisor_nursery(supervisor), &place->resident,
+                                             spec->title, &options, at_rest);
     if (status != JANUS_OK) return start_refused(place, status);
     place->refused = false;
     if (at_rest) {
@@ -453,16 +486,17 @@ void jrt_place_remove(struct jrt_actor_place *place)
     if (supervisor->from == place) supervisor->from = place->next;
     if (supervisor->deciding == place) supervisor->deciding = NULL;
     supervisor->count--;
+    struct jrt_ledger *ledger = place->ledger;
+    struct jrt_spec   *spec = place->spec;
+    size_t             bytes = jrt_spec_bytes(spec);
     jrt_place_lock(place);
     place->end.final = true;
-    jrt_place_unlock(place);
     jrt_place_hide(place);
-    jrt_place_move(place, JANUS_ACTOR_STATE_GONE);
+    move(place, JANUS_ACTOR_STATE_GONE);
+    jrt_place_unlock(place);
     jrt_mail_drop(place, JANUS_GONE);
     jrt_watches_tell(place, &place->end);
-    jrt_place_notify(place, JRT_AWAIT_START, JANUS_GONE);
-    jrt_place_notify(place, JRT_AWAIT_END, JANUS_OK);
-    jrt_place_notify(place, JRT_AWAIT_GONE, JANUS_OK);
+    clear_out(place);
     supervisor->result.sent += place->sent;
     supervisor->result.handled += jrt_load_relaxed(&place->handled); /* relaxed: it has ended. */
     supervisor->result.returned += place->returned;
@@ -470,12 +504,6 @@ void jrt_place_remove(struct jrt_actor_place *place)
     /* relaxed: it has ended. */
     jrt_invariant("mail-count",
                   place->sent == jrt_load_relaxed(&place->handled) + place->returned + place->dead);
-    struct jrt_ledger *ledger = place->ledger;
-    size_t             bytes = jrt_spec_bytes(place->spec);
-    struct jrt_spec   *spec = place->spec;
-    jrt_place_lock(place);
-    place->spec = NULL;
-    jrt_place_unlock(place);
     jrt_spec_put(spec);
     jrt_place_give(place);
     jrt_ledger_refund(ledger, bytes);
@@ -485,11 +513,11 @@ void jrt_place_remove(struct jrt_actor_place *place)
 void jrt_place_settle(struct jrt_actor_place *place)
 {
     if (place->state != JANUS_ACTOR_STATE_EMPTY) jrt_place_move(place, JANUS_ACTOR_STATE_EMPTY);
-    jrt_place_notify(place, JRT_AWAIT_END, JANUS_OK);
     if (!jrt_place_is_kept(place)) {
         jrt_place_remove(place);
         return;
     }
+    jrt_place_notify(place, JRT_AWAIT_END, JANUS_OK);
     jrt_mail_drop(place, JANUS_GONE);
     jrt_place_notify(place, JRT_AWAIT_GONE, JANUS_OK);
 }

@@ -166,8 +166,9 @@ janus_status janus_actor_unwatch(janus_watch watch)
 void jrt_watches_end(struct jrt_actor_place *place)
 {
     struct jrt_actor_rare *rare = place->rare;
+    if (rare == NULL) return; /* only the actor could have made watches */
     jrt_lock(&watches_lock);
-    while (rare != NULL && rare->watches != NULL) {
+    while (rare->watches != NULL) {
         struct jrt_actor_watch *watch = rare->watches;
         unlink_watch(watch);
         jrt_notice_free(&watch->notice);

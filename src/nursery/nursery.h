@@ -197,9 +197,9 @@ struct jrt_worker *jrt_rest(struct jrt_task *task, struct jrt_task *below);
 bool jrt_rest_now(struct jrt_worker *worker, struct jrt_task *task);
 
 /* Starts a resident child on behalf of the nursery: no current task pays, and none restricts it.
- * `at_rest`: by jrt_rest_first. In spawn.c. */
+ * `name` is clean, and stays as long as the child. `at_rest`: by jrt_rest_first. In spawn.c. */
 janus_status jrt_spawn_resident(struct jrt_nursery *n, struct jrt_resident *resident,
-                                const janus_spawn_options *options, bool at_rest);
+                                const char *name, const janus_spawn_options *options, bool at_rest);
 
 /* A new task begins at rest: its entry is called when somebody wakes it. */
 void jrt_rest_first(struct jrt_worker *worker, struct jrt_task *task);

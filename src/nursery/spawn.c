@@ -197,7 +197,7 @@ static janus_status start_child(struct jrt_nursery *n, janus_entry *entry, void 
 
 /* Starts a resident child. */
 static janus_status start_resident(struct jrt_nursery *n, struct jrt_resident *resident,
-                                   const janus_spawn_options *options,
+                                   const char *name, const janus_spawn_options *options,
                                    const struct jrt_taken *taken, bool at_rest)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -206,6 +206,7 @@ static janus_status start_resident(struct jrt_nursery *n, struct jrt_resident *r
         make_child(n, resident->rules->entry, resident, &resident->site, options, taken, &task);
     if (status != JANUS_OK) return status;
     task->dirty = task->resident = true;
+    task->name = name;
     resident->rules->begins(resident, task);
     jrt_note_by_caller(n->scheduler, JRT_TRACE_SPAWN, jrt_task_id(task), 0);
     if (worker == NULL || worker->scheduler != n->scheduler) {
@@ -219,7 +220,7 @@ static janus_status start_resident(struct jrt_nursery *n, struct jrt_resident *r
 }
 
 janus_status jrt_spawn_resident(struct jrt_nursery *n, struct jrt_resident *resident,
-                                const janus_spawn_options *options, bool at_rest)
+                                const char *name, const janus_spawn_options *options, bool at_rest)
 {
     struct jrt_worker *worker = jrt_worker_self();
     struct jrt_task   *current = worker != NULL ? worker->current : NULL;
@@ -229,7 +230,7 @@ janus_status jrt_spawn_resident(struct jrt_nursery *n, struct jrt_resident *resi
     janus_status status = jrt_terms_take_child(n, worker, options->budget, &taken.admission);
     if (status == JANUS_OK) status = jrt_taken_stack(n, options, &taken);
     if (status == JANUS_OK) {
-        status = start_resident(n, resident, options, &taken, at_rest);
+        status = start_resident(n, resident, name, options, &taken, at_rest);
     }
     if (worker != NULL) worker->current = current;
     return status;
