@@ -22,6 +22,13 @@ static void note_next(janus_scheduler *scheduler)
     jrt_store_relaxed(&scheduler->timer_next, jrt_timers_next(&scheduler->timers));
 }
 
+/* Whether a task arms the timer on the only worker. Then none sleeps. */
+static bool is_only(const struct jrt_worker *worker, const janus_scheduler *scheduler)
+{
+    return worker != NULL && worker->alone && worker->current != NULL && worker->seat == NULL &&
+           worker->scheduler == scheduler;
+}
+
 bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
 {
     jrt_lock(&scheduler->timer_lock);
@@ -29,8 +36,8 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
     bool first = armed && jrt_timers_next(&scheduler->timers) == deadline_ns;
     note_next(scheduler);
     jrt_unlock(&scheduler->timer_lock);
-    if (first) jrt_idle_wake_keeper(scheduler);
     struct jrt_worker *worker = jrt_worker_self();
+    if (first && !is_only(worker, scheduler)) jrt_idle_wake_keeper(scheduler);
     if (worker != NULL && deadline_ns - worker->picked_ns < near_ns) {
         worker->until_others = worker->others_every = 1; /* picks learn the pace, [queue-pace] */
     }
