@@ -195,6 +195,16 @@ static janus_status send_and_wait(janus_actor actor, const void *message,
     return status;
 }
 
+static const uint64_t far_ns = JANUS_SECONDS; /* the coarse clock is never as far behind */
+
+/* Whether the deadline has passed. Most are far away, so the coarse clock answers. */
+static bool is_late(uint64_t deadline_ns)
+{
+    if (deadline_ns == JRT_NEVER) return false;
+    uint64_t coarse = jrt_clock_coarse_ns();
+    return (deadline_ns < coarse || deadline_ns - coarse < far_ns) && jrt_wait_is_late(deadline_ns);
+}
+
 static janus_status call(janus_actor actor, const void *message, void *reply, uint64_t deadline_ns)
 {
     const struct jrt_task        *task = jrt_task_current();
@@ -205,7 +215,7 @@ static janus_status call(janus_actor actor, const void *message, void *reply, ui
     if (place == NULL) return JANUS_STALE;
     bool cancelled = task != NULL && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
     /* What is wrong with the handle comes first. */
-    if (jrt_unlikely(cancelled || jrt_wait_is_late(deadline_ns))) {
+    if (jrt_unlikely(cancelled || is_late(deadline_ns))) {
         jrt_turn_toll(jrt_worker_self(), JRT_TOLL_REFUSED);
         if (peek(actor, JANUS_ACTOR_MAY_CALL, &bytes, &status) == NULL) return status;
         return cancelled ? JANUS_CANCELLED : JANUS_DEADLINE;
@@ -254,7 +264,7 @@ bool jrt_question_is_late(const struct jrt_question *question, uint64_t key)
 {
     /* acquire: its deadline, [question-key]. */
     if (jrt_load_acquire(&question->key) != key) return true;
-    return jrt_wait_is_late(jrt_load_relaxed(&question->deadline_ns)); /* relaxed: as above. */
+    return is_late(jrt_load_relaxed(&question->deadline_ns)); /* relaxed: as above. */
 }
 
 /* Several at once. */

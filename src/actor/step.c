@@ -78,7 +78,7 @@ static void move(struct jrt_actor_place *place, janus_actor_state to)
     place->open = to == JANUS_ACTOR_STATE_STARTING || to == JANUS_ACTOR_STATE_RUNNING ||
                   to == JANUS_ACTOR_STATE_DELAYED || place->starts;
     if (!place->open) jrt_mail_bar(place);
-    if (!place->open) jrt_senders_serve(place, true);
+    if (!place->open && place->rare != NULL) jrt_senders_serve(place, true);
 }
 
 void jrt_place_move(struct jrt_actor_place *place, janus_actor_state to)
