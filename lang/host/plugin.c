@@ -9,6 +9,9 @@
  *
  * The copy is memory of the calling task, and so is what the plugin gets by janus_alloc. The result
  * is copied as well. A method has at most six words (a slice counts as two) and eight f64.
+ *
+ * A WebAssembly module will be a plugin too. `judge` knows it by its first bytes and refuses it.
+ * jl_interface_call is the place where it will be entered, with the same copies in and out.
  */
 #include "host/plugin.h"
 
@@ -70,8 +73,8 @@ static const char *judge(const unsigned char *file, size_t size)
     Elf64_Ehdr head;
     Elf64_Shdr section;
     if (size >= 4 && memcmp(file, "\0asm", 4) == 0) {
-        return "it is a WebAssembly module, which this version does not run yet; build the plugin "
-               "with `janusrt cc --untrusted -shared`";
+        return "it is a WebAssembly module, and no engine for these is built in yet; build the "
+               "plugin with `janusrt cc --untrusted -shared`";
     }
     if (size < sizeof head || memcmp(file, ELFMAG, SELFMAG) != 0) return "it is not a plugin";
     memcpy(&head, file, sizeof head);

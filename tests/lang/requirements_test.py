@@ -10,6 +10,7 @@ documents are taken from documents/.
 """
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -298,12 +299,22 @@ def intervals():
            done.stderr)
 
 
+def prelude():
+    """The page lists what the prelude offers."""
+    source = (HERE.parent.parent / "lang/host/prelude.c").read_text()
+    page = (HERE.parent.parent / "docs/lang/README.md").read_text()
+    offered = re.findall(r'(?:CODE\(|\.value = )"([^"]+)"', source)
+    missing = [one for one in offered if f"`{one}`" not in page]
+    report(len(offered) > 10 and not missing, "docs/lang/README.md lists the prelude", missing)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
         for case in CASES:
             check(pathlib.Path(name), case)
         intervals()
+        prelude()
         os.chdir("/")
     print(f"1..{count}")
     return 1 if wrong else 0

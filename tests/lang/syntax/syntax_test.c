@@ -219,7 +219,7 @@ static uint64_t next(uint64_t *state)
     return *state >> 33;
 }
 
-TEST("damaged programs give diagnostics or a tree, and the tree prints to one that parses")
+TEST("damaged programs give diagnostics or a tree, and the tree prints to a text that parses")
 {
     static const char *const words[] = {
         "do",    "end",   "{",   "}",     "(",      ")",     "[", "]",  "\n",      "func",

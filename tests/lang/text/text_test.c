@@ -252,7 +252,7 @@ TEST("a row with a mistake is refused with its number and its text")
     jl_arena_free(&w.arena);
 }
 
-TEST("structs are laid out as in C, and one that contains itself is refused")
+TEST("structs are laid out as in C, and a struct that contains itself is refused")
 {
     struct world w;
     CHECK_STR(add(&w, NULL, 0), NULL);
