@@ -167,7 +167,7 @@ static bool may_cross(struct jl_checker *c, const struct jl_symbol *symbol, stru
                       enum jl_function_kind kind)
 {
     uint64_t refused = (uint64_t)1 << JL_TASK;
-    if (kind == JL_F_SPAWN) refused |= 1u << JL_SUPERVISOR;
+    if (kind != JL_F_DEFER) refused |= 1u << JL_SUPERVISOR; /* a closure can become a task */
     if (!jl_holds(c, symbol->type, refused)) return true;
     JL_WRONG(c, "T4031", at, "`%s` (%s) belongs to the task that made it, so %s cannot use it",
              symbol->name, jl_show(c, symbol->type), crossing[kind])

@@ -99,7 +99,8 @@ static jl_type shared_store(struct jl_checker *c, jl_type given, uint32_t bits,
     bool has_closure = jl_holds(c, given, (uint64_t)1 << JL_FN);
     for (uint32_t i = 0; i < c->stored_count; i++) {
         if (!(bits >> (FIRST_BIT + i) & 1)) continue;
-        (void)jl_holds(c, given, 0); /* makes room for marks */
+        (void)jl_holds(c, given, 0); /* makes room for marks, and sets some */
+        c->mark++;
         if (contains(c, given, c->stored[i])) return jl_info(c->types, c->stored[i])->of;
         if (has_closure && (of_closures >> (FIRST_BIT + i) & 1))
             return jl_info(c->types, c->stored[i])->of;

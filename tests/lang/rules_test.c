@@ -325,6 +325,37 @@ TEST("what tasks share of texts, their parent does not change while they run")
     CHECK_STR(said(TEXTS("spawn do log(\"a\") end; put(out, 1)")), "");
 }
 
+/* `spawn worker(box)`, where a struct or a slice holds the slice that the worker stores to. */
+#define BOXES(type, made, line)                                                                    \
+    SERVICE "struct Box { items: []str, n: i64 }\n"                                                \
+            "func put(out: []str) do out[0] = str(1) end\n"                                        \
+            "func worker(box: " type ") do " line " end\n"                                         \
+            "func main() do\n"                                                                     \
+            "    let items = array(str, 2)\n"                                                      \
+            "    let box = " made "\n"                                                             \
+            "    nursery do spawn worker(box) end\n"                                               \
+            "end\n"
+
+TEST("what a task is given inside of structs and slices is shared too")
+{
+    CHECK_STR(said(BOXES("Box", "Box{ items: items, n: 1 }", "put(box.items)")), "T4032@8:16");
+    CHECK_STR(said(BOXES("[]Box", "[Box{ items: items, n: 1 }]", "put(box[0].items)")),
+              "T4032@8:16");
+    CHECK_STR(said(BOXES("[][]str", "[items]", "put(box[0])")), "T4032@8:16");
+    CHECK_STR(said(BOXES("Box", "Box{ items: items, n: 1 }", "log(box.items[0])")), "");
+}
+
+TEST("a closure, which can become a task, takes no supervisor")
+{
+    CHECK_STR(said(SERVICE "actor A do\nend\nfunc main() do\n"
+                           "    let boss = Supervisor.new()\n"
+                           "    let more = || do\n"
+                           "        nursery do let a = boss.spawn(A.new()) end\n"
+                           "    end\n"
+                           "    nursery do spawn more() end\nend\n"),
+              "T4031@7:28");
+}
+
 /* Numbers of errors. */
 
 static int64_t number_of(const char *name)
