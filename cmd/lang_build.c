@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -160,6 +161,14 @@ static char *named_after(const char *path, const char *ending)
     return cc_join("%.*s%s", (int)length, name, ending);
 }
 
+/* The output would replace the program's text. */
+static bool is_same_file(const char *left, const char *right)
+{
+    struct stat one, other;
+    return stat(left, &one) == 0 && stat(right, &other) == 0 && one.st_dev == other.st_dev &&
+           one.st_ino == other.st_ino;
+}
+
 int lang_build(struct qt_module *module, const struct lang_options *options)
 {
     struct lang_options chosen = *options;
@@ -167,6 +176,9 @@ int lang_build(struct qt_module *module, const struct lang_options *options)
     if (!chosen.output) {
         chosen.output = named_after(module->source, chosen.only_c ? ".c" : "");
         if (strcmp(chosen.output, module->source) == 0) chosen.output = "a.out";
+    }
+    if (is_same_file(options->request.path, chosen.output)) {
+        lang_refuse("-o: %s is the source", chosen.output);
     }
     if (module->main == 0) {
         fprintf(stderr, "janusrt: %s: there is no main, so nothing can run\n", module->source);

@@ -42,6 +42,7 @@ jl_type jl_c_value_type(const struct jl_emitter *e, jl_type type); /* of !T: T *
 
 /* Names and values. */
 void     jl_c_put_word(struct jl_emitter *e, const char *word);
+void     jl_c_put_comment(struct jl_emitter *e, const char *text);
 void     jl_c_put_function_name(struct jl_emitter *e, const char *prefix, uint32_t function);
 void     jl_c_put_value(struct jl_emitter *e, uint32_t node);
 void     jl_c_put_operand(struct jl_emitter *e, uint32_t index);

@@ -214,7 +214,9 @@ void jl_c_put_body(struct jl_emitter *e, uint32_t function)
     const struct qt_function *f = &e->module->functions[function];
     e->function = f;
     e->line = 0;
-    jl_c_put(e, "\n/* @%s */\n", f->name);
+    jl_c_put(e, "\n/* @");
+    jl_c_put_comment(e, f->name);
+    jl_c_put(e, " */\n");
     jl_c_put_head(e, function);
     jl_c_put(e, "\n{\n");
     const uint8_t *labels = labels_of(e);

@@ -103,7 +103,9 @@ bool jl_emit_c(struct qt_module *module, FILE *out, const char **why)
         return false;
     }
     e.states = jl_new(module->arena, module->types->count);
-    jl_c_put(&e, "/* From %s. Do not change it: change the source. */\n%s\n", module->source, head);
+    jl_c_put(&e, "/* From ");
+    jl_c_put_comment(&e, module->source);
+    jl_c_put(&e, ". Do not change it: change the source. */\n%s\n", head);
     jl_c_put_structs(&e);
     jl_c_put_shapes(&e);
     jl_c_put_interfaces(&e);

@@ -24,6 +24,15 @@ void jl_c_put_word(struct jl_emitter *e, const char *word)
     }
 }
 
+/* A path or a name in a comment, which it cannot end. */
+void jl_c_put_comment(struct jl_emitter *e, const char *text)
+{
+    for (const char *at = text; *at; at++) {
+        unsigned char c = (unsigned char)*at;
+        jl_c_put(e, "%c", is_plain(c) || c == '.' || c == '/' || c == '-' || c == ' ' ? c : '_');
+    }
+}
+
 void jl_c_put_function_name(struct jl_emitter *e, const char *prefix, uint32_t function)
 {
     jl_c_put(e, "%s%u_", prefix, function);

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Programs, names and files that mean harm: each gets a sentence, or pays for what it takes.
+
+usage: hostile_test.py JANUSRT
+"""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+JANUSRT = sys.argv[1]
+count = wrong = 0
+
+HELLO = 'func main() do print("hello") end\n'
+
+BIG = """{.profile: service.}
+func big(doublings: i64) -> str do
+    var text = "0123456789abcdef"
+    for i in 0..doublings do text = text + text end
+    return text
+end
+"""
+
+# Each loses 100 MiB of texts that nobody receives. The scheduler lends 64 MiB.
+LOST = {
+    "an async call that nobody awaits": BIG + """
+async func make() -> str do return big(14) end
+async func main() do
+    for i in 0..400 do
+        nursery do let handle = async make() end
+    end
+    log("done")
+end
+""",
+    "a channel that ends with values in it": BIG + """
+func once() do
+    let queue = channel(str, 4)
+    let text = big(12)
+    for i in 0..4 do try queue.send(text) end
+end
+func main() do
+    for i in 0..400 do
+        nursery do spawn once() end
+    end
+    log("done")
+end
+""",
+}
+
+# What a thousand rounds of it cost at least, for a text of 1 MiB.
+WORK = {
+    "a comparison": "if left == right do n += 1 end",
+    "a search": 'n += find(left, "zz")',
+    "an array": "let made = array(u8, 1048576)",
+}
+
+
+def report(good, name, *lines):
+    global count, wrong
+    count += 1
+    wrong += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}", flush=True)
+    for line in lines if not good else ():
+        print("# " + str(line).replace("\n", "\n# "))
+
+
+def run(*words, **more):
+    environment = {**os.environ, **more}
+    return subprocess.run([JANUSRT, *words], capture_output=True, text=True, env=environment,
+                          timeout=300, check=False)
+
+
+def lost_values():
+    for name, text in LOST.items():
+        pathlib.Path("lost.jan").write_text(text)
+        done = run("run", "lost.jan")
+        report(done.returncode == 0 and done.stderr == "done\n", f"{name} gives its memory back",
+               done.stderr)
+
+
+def paid_work():
+    for name, line in WORK.items():
+        pathlib.Path("work.jan").write_text(BIG + f"""
+func main() do
+    let left = big(16)
+    let right = big(16)
+    var n = 0
+    for i in 0..100 do {line} end
+end
+""")
+        done = run("run", "work.jan", JANUSRT_LANG_REPORT="1")
+        ops = re.search(r"ops (\d+)", done.stderr)
+        report(done.returncode == 0 and ops and int(ops[1]) > 100 * 4096,
+               f"{name} of a mebibyte is paid by its bytes", done.stderr)
+
+
+def names():
+    folder = pathlib.Path("x*/ int injected; ")
+    folder.mkdir(parents=True)
+    for path in (folder / "a.jan", pathlib.Path('q"\\n?\nz.jan'), pathlib.Path("$(touch b) ; c.jan")):
+        path.write_text(HELLO)
+        made = run("build", "--cc=gcc", "-o", "named", str(path))
+        done = subprocess.run(["./named"], capture_output=True, text=True, check=False) \
+            if made.returncode == 0 else made
+        report(done.stdout == "hello\n" and made.stderr == "", f"a file of the name {path.name!r} "
+               f"in {path.parent.name!r} is built", made.stderr)
+    report(not pathlib.Path("b").exists(), "no shell reads a name")
+
+
+def outputs():
+    source = pathlib.Path("kept.jan")
+    source.write_text(HELLO)
+    pathlib.Path("link").symlink_to("kept.jan")
+    for words in (["-o", "kept.jan"], ["-c", "-o", "kept.jan"], ["-c", "-o", "link"]):
+        done = run("build", "--cc=gcc", *words, "kept.jan")
+        report(done.returncode == 2 and "is the source" in done.stderr
+               and source.read_text() == HELLO, f"build {' '.join(words)} keeps the source",
+               done.stderr)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        os.chdir(name)
+        for part in (lost_values, paid_work, names, outputs):
+            part()
+        os.chdir("/")
+    print(f"1..{count}")
+    return 1 if wrong else 0
+
+
+sys.exit(main())
