@@ -21,10 +21,10 @@ enum { HEAD_MAX = 16384, BODY_MAX = 1 << 20, CONNECTIONS_MAX = 65536, WORD_MAX =
 #define PATIENCE (30 * JANUS_SECONDS)
 
 struct connection {
-    janus_io io;
-    bool     is_taken; /* a task owns it, and its end closes it */
-    bool     is_read, is_answered, is_head;
-    char     method[16], path[WORD_MAX];
+    janus_io      io;
+    janus_task_id owner; /* its end closes the connection; 0: nobody has used it */
+    bool          is_read, is_answered, is_head;
+    char          method[16], path[WORD_MAX];
 };
 
 /* Handles name a place and its use, because a program may keep a handle of what has ended. */
@@ -77,13 +77,19 @@ static bool keep(struct connection *connection, struct jl_handle *out)
     return index != UINT32_MAX;
 }
 
-static struct connection *find(const struct jl_handle *handle)
+/* What a handle names, if this task owns it. The first that asks becomes its owner, and finds
+ * *owner 0. No other task may even look: the owner's end frees it. */
+static struct connection *find(const struct jl_handle *handle, janus_task_id *owner)
 {
     struct connection *found = NULL;
     lock();
     uint64_t index = handle->word[0] - 1;
     if (index < place_count && places[index].use == handle->word[1]) {
         found = places[index].connection;
+    }
+    if (found) {
+        *owner = found->owner;
+        if (*owner == 0) found->owner = janus_task_current_id();
     }
     unlock();
     return found;
@@ -105,16 +111,30 @@ static void forget(struct connection *connection)
 
 static void forget_at_end(void *connection) { forget(connection); }
 
-/* The first task that uses a connection owns it. */
+static void disown(struct connection *connection)
+{
+    lock();
+    connection->owner = 0;
+    unlock();
+}
+
+/* The connection, for the task that owns it. */
 static struct connection *take(const struct jl_handle *handle, int64_t *error)
 {
-    struct connection *connection = find(handle);
+    janus_task_id      owner = 0;
+    struct connection *connection = find(handle, &owner);
     *error = connection ? 0 : JANUS_STALE;
-    if (!connection || connection->is_taken) return connection;
+    if (!connection || owner == janus_task_current_id()) return connection;
+    if (owner != 0) {
+        *error = JANUS_IN_USE;
+        return NULL;
+    }
     *error = janus_io_take(connection->io);
     if (*error == 0) *error = janus_defer(forget_at_end, connection);
-    if (*error != 0) return NULL;
-    connection->is_taken = true;
+    if (*error != 0) {
+        disown(connection);
+        return NULL;
+    }
     (void)janus_io_set_deadline(connection->io, JANUS_IO_BOTH, janus_now_ns() + PATIENCE);
     return connection;
 }
