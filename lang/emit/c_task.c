@@ -132,6 +132,8 @@ static void put_channel_new(struct jl_emitter *e)
     jl_c_put(e, "    ");
     jl_c_put_result(e);
     jl_c_put(e, " = jl_channel_new(%u, ", jl_size(e->types, element));
+    jl_c_put_shape(e, element);
+    jl_c_put(e, ", ");
     jl_c_put_operand(e, 0);
     jl_c_put(e, ", ");
     if (e->node->operand_count > 1) {

@@ -57,6 +57,13 @@ static int64_t take_turn(void *argument)
     return error;
 }
 
+static const struct jl_shape *reply_of(const struct turn *turn)
+{
+    uint32_t method;
+    memcpy(&method, turn->message, sizeof method);
+    return turn->actor->type->methods[method].reply;
+}
+
 static int64_t run_turn(struct turn *turn)
 {
     struct jl_record home = {.world = turn->actor->world};
@@ -89,7 +96,9 @@ static int64_t actor_handle(void *state, janus_letter *letter)
     int64_t     error = run_turn(&turn);
     if (!is_call) return error; /* a failed cast has nobody to tell: the actor fails */
     actor->reply[0] = error;
-    (void)!janus_reply(letter, actor->reply);
+    if (janus_reply(letter, actor->reply) != JANUS_OK && error == 0) {
+        jl_unpack_drop(turn.reply, reply_of(&turn)); /* who asked is gone */
+    }
     return JANUS_ACTOR_GO_ON;
 }
 

@@ -2,9 +2,59 @@
 /* Channels. */
 #include "host/state.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SMALL = 256 };
+
+/* The channels of a task whose values have texts or slices, for one defer of the task. */
+struct jl_drains {
+    struct drain {
+        struct drain          *next;
+        janus_channel          channel;
+        const struct jl_shape *shape;
+    } *first;
+};
+
+static void drain(janus_channel channel, const struct jl_shape *shape)
+{
+    _Alignas(16) char small[SMALL];
+    char             *value = shape->bytes <= SMALL ? small : malloc(shape->bytes);
+    (void)janus_channel_close(channel);
+    while (value && janus_channel_try_recv(channel, value) == JANUS_OK) {
+        jl_unpack_drop(value, shape);
+    }
+    if (value != small) free(value);
+}
+
+static void drain_all(void *argument)
+{
+    struct jl_drains *drains = argument;
+    while (drains->first) {
+        struct drain one = *drains->first;
+        free(drains->first);
+        drains->first = one.next;
+        drain(one.channel, one.shape);
+    }
+    free(drains);
+}
+
+/* Without memory for it, the values that nobody receives stay until the program ends. */
+static void drain_at_end(struct jl_task *self, janus_channel channel, const struct jl_shape *shape)
+{
+    struct drain *made = malloc(sizeof *made);
+    if (made && !self->drains) {
+        struct jl_drains *drains = calloc(1, sizeof *drains);
+        if (drains && janus_defer(drain_all, drains) == JANUS_OK) self->drains = drains;
+        if (!self->drains) free(drains);
+    }
+    if (!made || !self->drains) {
+        free(made);
+        return;
+    }
+    *made = (struct drain){self->drains->first, channel, shape};
+    self->drains->first = made;
+}
 
 static void forget(void *held) { atomic_fetch_sub(&((struct jl_held *)held)->channels, 1); }
 
@@ -22,8 +72,8 @@ static janus_status take_room(struct jl_held *held, uint64_t capacity)
     return status;
 }
 
-janus_channel jl_channel_new(uint32_t element_bytes, int64_t capacity, const janus_cap *cap,
-                             uint64_t place)
+janus_channel jl_channel_new(uint32_t element_bytes, const struct jl_shape *shape, int64_t capacity,
+                             const janus_cap *cap, uint64_t place)
 {
     janus_channel   channel = {{0, 0}};
     struct jl_task *self = jl_self();
@@ -39,6 +89,7 @@ janus_channel jl_channel_new(uint32_t element_bytes, int64_t capacity, const jan
     }
     janus_status status = janus_channel_create(element_bytes, (uint64_t)capacity, NULL, &channel);
     if (status != JANUS_OK) jl_end_task(status, place);
+    if (shape) drain_at_end(self, channel, shape);
     return channel;
 }
 

@@ -31,6 +31,7 @@ void jl_set_input(const void *bytes, size_t count)
 /* A line costs what a write to a file costs. */
 static int64_t write_line(FILE *file, const struct jl_text *text)
 {
+    jl_pay_bytes((size_t)text->length);
     if (!jl_core_task) {
         janus_status status = janus_charge(janus_price_file_io());
         if (status != JANUS_OK && status != JANUS_CANCELLED) return status;
@@ -128,6 +129,7 @@ int64_t jl_prelude_find(void *result, const void *const *arguments)
     const struct jl_text *text = arguments[0], *part = arguments[1];
     int64_t               at = part->length == 0 ? 0 : -1;
     if (part->length > 0 && text->length > 0) {
+        jl_pay_bytes((size_t)text->length);
         const char *found =
             memmem(text->bytes, (size_t)text->length, part->bytes, (size_t)part->length);
         if (found) at = found - text->bytes;
@@ -146,6 +148,7 @@ int64_t jl_prelude_trim(void *result, const void *const *arguments)
         text.bytes++;
         text.length--;
     }
+    jl_pay_bytes((size_t)(((const struct jl_text *)arguments[0])->length - text.length));
     memcpy(result, &text, sizeof text);
     return 0;
 }
@@ -155,6 +158,7 @@ int64_t jl_prelude_upper(void *result, const void *const *arguments)
     struct jl_text text = *(const struct jl_text *)arguments[0];
     if (text.length > 0) {
         char *copy = jl_environment((size_t)text.length);
+        jl_pay_bytes((size_t)text.length);
         for (int64_t i = 0; i < text.length; i++) {
             char c = text.bytes[i];
             copy[i] = c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
@@ -180,6 +184,7 @@ int64_t jl_prelude_text(void *result, const void *const *arguments)
     struct jl_text         made = {"", bytes->length};
     if (bytes->length > 0) {
         char *copy = jl_environment((size_t)bytes->length);
+        jl_pay_bytes((size_t)bytes->length);
         memcpy(copy, bytes->items, (size_t)bytes->length);
         made.bytes = copy;
     }

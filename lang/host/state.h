@@ -61,8 +61,9 @@ struct jl_task {
     uint64_t          place; /* of the spawn */
     struct jl_scope  *scope; /* the innermost open nursery */
     struct jl_defer  *defers;
-    struct jl_slot   *slots; /* capabilities of others, for this task */
-    struct jl_record *home;  /* keeps the records of its children */
+    struct jl_slot   *slots;  /* capabilities of others, for this task */
+    struct jl_drains *drains; /* channels whose texts and slices the task's end gives back */
+    struct jl_record *home;   /* keeps the records of its children */
     struct jl_origin  origin;
     int64_t           ending; /* the status after a jump */
     jmp_buf           jump;
@@ -101,6 +102,8 @@ void              jl_note_origin(struct jl_task *task, int64_t error, uint64_t p
 const janus_site *jl_site(struct jl_world *world, uint64_t place);
 /* Memory of the task. It does not return NULL: a task that gets none ends. */
 void *jl_task_memory(size_t bytes);
+/* One operation for each 256 bytes that a call copies, compares or searches. */
+void jl_pay_bytes(size_t bytes);
 /* A handle of `cap` that this task may use; see caps.c. */
 janus_cap       jl_cap_here(janus_cap cap);
 struct jl_held *jl_held_of(struct jl_world *world, janus_cap cap);

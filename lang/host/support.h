@@ -138,10 +138,10 @@ void jl_defer_push_of(void (*function)(const void *context, void *environment), 
                       void *environment); /* the interpreter's */
 void jl_defer_pop(uint32_t count);
 
-/* Channels. A channel lives as long as the task that made it. `cap`: NULL, or the CapChannel under
- * which it is made. */
-janus_channel jl_channel_new(uint32_t element_bytes, int64_t capacity, const janus_cap *cap,
-                             uint64_t place);
+/* Channels. A channel lives as long as the task that made it, and what nobody has received ends
+ * with it. `cap`: NULL, or the CapChannel under which it is made. */
+janus_channel jl_channel_new(uint32_t element_bytes, const struct jl_shape *shape, int64_t capacity,
+                             const janus_cap *cap, uint64_t place);
 int64_t jl_channel_send(janus_channel channel, const void *value, const struct jl_shape *shape);
 int64_t jl_channel_recv(janus_channel channel, void *value, const struct jl_shape *shape);
 void    jl_channel_close(janus_channel channel);

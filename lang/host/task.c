@@ -12,7 +12,8 @@ struct jl_call {
     const struct jl_shape *shape;
     janus_task_id          task;
     int64_t                error;
-    bool                   is_over; /* it was awaited */
+    bool                   is_over;   /* it was awaited */
+    bool                   is_packed; /* the value is there, and belongs to nobody */
     uint64_t               pad;
 };
 
@@ -64,6 +65,11 @@ static void tell_parent(struct jl_scope *scope, const struct jl_task *task, int6
     atomic_flag_clear_explicit(&scope->lock, memory_order_release);
 }
 
+static struct jl_call *call_of_value(void *value)
+{
+    return (struct jl_call *)(void *)((char *)value - CALL_BYTES);
+}
+
 static int64_t task_begin(void *arguments)
 {
     struct jl_record *record = jl_record_of(arguments);
@@ -76,6 +82,7 @@ static int64_t task_begin(void *arguments)
     task.scope = NULL;
     task.defers = NULL;
     task.slots = NULL;
+    task.drains = NULL;
     task.home = record;
     task.origin.error = 0;
     struct jl_task *before = jl_become(&task);
@@ -84,6 +91,7 @@ static int64_t task_begin(void *arguments)
         jl_note_origin(&task, status, task.place, false);
         tell_parent(scope, &task, status);
     }
+    if (status >= 0 && record->value) call_of_value(record->value)->is_packed = true;
     (void)jl_become(before);
     if (record->owned) jl_records_free(record);
     jl_record_back(task.parent->home, record);
@@ -197,6 +205,7 @@ int64_t jl_await(struct jl_call *call, const void **value)
     if (status == JANUS_CANCELLED) return status; /* this task is: it can be awaited again */
     call->is_over = true;
     if (status == JANUS_OK) {
+        call->is_packed = false;
         jl_unpack((char *)call + CALL_BYTES, call->shape);
         return 0;
     }
@@ -260,6 +269,7 @@ int64_t jl_nursery_end(struct jl_nursery *nursery)
     self->scope = scope->outer;
     for (struct jl_call *next, *call = scope->calls; call; call = next) {
         next = call->next;
+        if (call->is_packed) jl_unpack_drop((char *)call + CALL_BYTES, call->shape);
         janus_free(call);
     }
     if (status == JANUS_OK) return supervised;

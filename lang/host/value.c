@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { BYTES_AN_OP = 256, PAID_AT_ONCE = 1024 };
+
 struct jl_block { /* of :core */
     struct jl_block *next;
     uint64_t         pad;
@@ -20,6 +22,17 @@ static void *core_memory(struct jl_world *world, size_t bytes)
     block->next = world->blocks;
     world->blocks = block;
     return block + 1;
+}
+
+/* Work on many bytes costs more than the operation of the call that does it. */
+void jl_pay_bytes(size_t bytes)
+{
+    if (jl_core_task) return;
+    for (size_t left = bytes / BYTES_AN_OP; left > 0;) {
+        uint32_t part = left < PAID_AT_ONCE ? (uint32_t)left : PAID_AT_ONCE;
+        janus_check_or_end(part);
+        left -= part;
+    }
 }
 
 void *jl_task_memory(size_t bytes)
@@ -45,6 +58,7 @@ struct jl_slice jl_slice_new(int64_t length, uint32_t element_bytes, uint64_t pl
     if (__builtin_mul_overflow((size_t)length, (size_t)element_bytes, &bytes)) bytes = SIZE_MAX / 2;
     if (bytes == 0) return (struct jl_slice){NULL, length};
     void *items = jl_task_memory(bytes);
+    jl_pay_bytes(bytes);
     memset(items, 0, bytes);
     return (struct jl_slice){items, length};
 }
@@ -56,6 +70,7 @@ struct jl_text jl_concat(struct jl_text left, struct jl_text right)
     if (left.length == 0) return right;
     if (right.length == 0) return left;
     char *bytes = jl_task_memory((size_t)left.length + (size_t)right.length);
+    jl_pay_bytes((size_t)left.length + (size_t)right.length);
     memcpy(bytes, left.bytes, (size_t)left.length);
     memcpy(bytes + left.length, right.bytes, (size_t)right.length);
     return (struct jl_text){bytes, left.length + right.length};
@@ -103,8 +118,9 @@ struct jl_text jl_text_of_bool(bool value)
 
 bool jl_text_equal(struct jl_text left, struct jl_text right)
 {
-    return left.length == right.length &&
-           (left.length == 0 || memcmp(left.bytes, right.bytes, (size_t)left.length) == 0);
+    if (left.length != right.length) return false;
+    jl_pay_bytes((size_t)left.length);
+    return left.length == 0 || memcmp(left.bytes, right.bytes, (size_t)left.length) == 0;
 }
 
 static void check_part(int64_t from, int64_t to, int64_t length, uint64_t place)
@@ -172,30 +188,91 @@ static struct view *view_at(void *value, const struct jl_part *part)
     return (struct view *)(void *)((char *)value + part->offset);
 }
 
-void jl_pack(void *value, const struct jl_shape *shape)
+static size_t bytes_of(const struct view *view, const struct jl_part *part)
+{
+    return (size_t)view->length * part->element_bytes;
+}
+
+static void *element_at(const struct view *view, const struct jl_part *part, int64_t index)
+{
+    return (char *)view->items + (size_t)index * part->element_bytes;
+}
+
+/* The copies are memory of the task: whatever ends it now, they end with it. */
+static void copy_all(void *value, const struct jl_shape *shape)
 {
     for (uint32_t i = 0; shape && i < shape->part_count; i++) {
         const struct jl_part *part = &shape->parts[i];
         struct view          *view = view_at(value, part);
-        size_t                bytes = (size_t)view->length * part->element_bytes;
+        size_t                bytes = bytes_of(view, part);
         if (bytes == 0) continue;
-        char *copy = jl_task_memory(bytes);
+        void *copy = jl_task_memory(bytes);
+        jl_pay_bytes(bytes);
         memcpy(copy, view->items, bytes);
-        for (int64_t k = 0; part->element && k < view->length; k++) {
-            jl_pack(copy + (size_t)k * part->element_bytes, part->element);
-        }
-        if (!jl_core_task) {
-            void *detached = janus_detach(copy);
-            if (!detached) jl_end_task(JANUS_NO_MEMORY, 0);
-            copy = detached;
-        }
         view->items = copy;
+        for (int64_t k = 0; part->element && k < view->length; k++) {
+            copy_all(element_at(view, part, k), part->element);
+        }
     }
 }
 
-static void adopt(void *block)
+static void drop_elements(const struct view *view, const struct jl_part *part, int64_t from,
+                          int64_t to)
 {
-    if (jl_core_task) return;
+    for (int64_t k = from; part->element && k < to; k++) {
+        jl_unpack_drop(element_at(view, part, k), part->element);
+    }
+}
+
+/* Drops the parts of a value from number `from` up to `to`. */
+static void drop_parts(void *value, const struct jl_shape *shape, uint32_t from, uint32_t to)
+{
+    for (uint32_t i = from; i < to; i++) {
+        const struct jl_part *part = &shape->parts[i];
+        struct view          *view = view_at(value, part);
+        if (bytes_of(view, part) == 0) continue;
+        drop_elements(view, part, 0, view->length);
+        janus_discard(view->items);
+    }
+}
+
+void jl_unpack_drop(void *value, const struct jl_shape *shape)
+{
+    if (shape && !jl_core_task) drop_parts(value, shape, 0, shape->part_count);
+}
+
+/* False: nothing is detached any more. */
+static bool detach_all(void *value, const struct jl_shape *shape)
+{
+    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
+        const struct jl_part *part = &shape->parts[i];
+        struct view          *view = view_at(value, part);
+        void                 *detached = NULL;
+        int64_t               k = 0;
+        if (bytes_of(view, part) == 0) continue;
+        while (part->element && k < view->length) {
+            if (!detach_all(element_at(view, part, k), part->element)) break;
+            k++;
+        }
+        if (!part->element || k == view->length) detached = janus_detach(view->items);
+        if (!detached) {
+            drop_elements(view, part, 0, k);
+            drop_parts(value, shape, 0, i);
+            return false;
+        }
+        view->items = detached;
+    }
+    return true;
+}
+
+void jl_pack(void *value, const struct jl_shape *shape)
+{
+    copy_all(value, shape);
+    if (!jl_core_task && !detach_all(value, shape)) jl_end_task(JANUS_NO_MEMORY, 0);
+}
+
+static janus_status adopt(void *block)
+{
     janus_status status = janus_adopt(block);
     if (status == JANUS_BUDGET_EXHAUSTED) {
         /* The task is exhausted as in an allocation, and tries again with what it is given. */
@@ -203,35 +280,37 @@ static void adopt(void *block)
         janus_free(room);
         status = janus_adopt(block);
     }
-    if (status == JANUS_OK) return;
-    janus_discard(block);
-    jl_end_task(status, 0);
+    return status;
+}
+
+/* On an error what is not adopted is dropped. */
+static janus_status adopt_all(void *value, const struct jl_shape *shape)
+{
+    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
+        const struct jl_part *part = &shape->parts[i];
+        struct view          *view = view_at(value, part);
+        if (bytes_of(view, part) == 0) continue;
+        janus_status status = adopt(view->items);
+        if (status != JANUS_OK) {
+            drop_parts(value, shape, i, shape->part_count);
+            return status;
+        }
+        for (int64_t k = 0; part->element && k < view->length; k++) {
+            status = adopt_all(element_at(view, part, k), part->element);
+            if (status == JANUS_OK) continue;
+            drop_elements(view, part, k + 1, view->length);
+            drop_parts(value, shape, i + 1, shape->part_count);
+            return status;
+        }
+    }
+    return JANUS_OK;
 }
 
 void jl_unpack(void *value, const struct jl_shape *shape)
 {
-    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
-        const struct jl_part *part = &shape->parts[i];
-        struct view          *view = view_at(value, part);
-        if ((size_t)view->length * part->element_bytes == 0) continue;
-        adopt(view->items);
-        for (int64_t k = 0; part->element && k < view->length; k++) {
-            jl_unpack((char *)view->items + (size_t)k * part->element_bytes, part->element);
-        }
-    }
-}
-
-void jl_unpack_drop(void *value, const struct jl_shape *shape)
-{
-    for (uint32_t i = 0; shape && i < shape->part_count; i++) {
-        const struct jl_part *part = &shape->parts[i];
-        struct view          *view = view_at(value, part);
-        if ((size_t)view->length * part->element_bytes == 0) continue;
-        for (int64_t k = 0; part->element && k < view->length; k++) {
-            jl_unpack_drop((char *)view->items + (size_t)k * part->element_bytes, part->element);
-        }
-        if (!jl_core_task) janus_discard(view->items);
-    }
+    if (jl_core_task) return;
+    janus_status status = adopt_all(value, shape);
+    if (status != JANUS_OK) jl_end_task(status, 0);
 }
 
 void jl_blocks_free(struct jl_world *world)

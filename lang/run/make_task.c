@@ -74,6 +74,7 @@ static bool make_channel(struct maker *k, uint32_t node)
         s->b = slot_of(k, node, 0);
         s->d = n->operand_count > 1;
         if (s->d) s->c = slot_of(k, node, 1);
+        s->p = jl_shape_of(k->types, element);
         s->field = jl_run_field(k->types, element);
         return true;
     case QT_Channel_Send:

@@ -114,7 +114,8 @@ void jl_slow_channel_new(struct machine *m, union slot *r, const struct slow *s)
     janus_cap cap;
     (void)m;
     if (s->d) memcpy(&cap, r + s->c, sizeof cap);
-    janus_channel channel = jl_channel_new(s->field.bytes, r[s->b].i, s->d ? &cap : NULL, s->place);
+    janus_channel channel =
+        jl_channel_new(s->field.bytes, s->p, r[s->b].i, s->d ? &cap : NULL, s->place);
     memcpy(r + s->a, &channel, sizeof channel);
 }
 
