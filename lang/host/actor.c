@@ -13,6 +13,7 @@ struct jl_supervisor {
     struct jl_supervisor *next;  /* of the same nursery */
     struct jl_scope      *scope; /* NULL: it is not open */
     janus_supervisor     *open;
+    janus_task_id         owner;
 };
 
 /* The state of an actor: a head, the program's state, and room for a reply. */
@@ -151,7 +152,7 @@ void jl_supervisors_free(struct jl_world *world)
 struct jl_supervisor *jl_supervisor_new(void)
 {
     struct jl_supervisor *made = jl_task_memory(sizeof *made);
-    *made = (struct jl_supervisor){NULL, NULL, NULL};
+    *made = (struct jl_supervisor){.owner = janus_task_current_id()};
     return made;
 }
 
@@ -161,6 +162,7 @@ int64_t jl_supervisor_spawn(struct jl_supervisor *supervisor, struct jl_nursery 
     struct jl_task  *self = jl_self();
     struct jl_scope *scope = jl_scope_of(nursery);
     *out = (janus_actor){{0, 0}};
+    if (supervisor->owner != janus_task_current_id()) return JANUS_STATE; /* only from QTJIR */
     if (!supervisor->scope) {
         janus_status opened = janus_supervisor_open(NULL, &supervisor->open);
         if (opened != JANUS_OK) return opened;

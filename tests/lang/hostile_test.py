@@ -58,6 +58,71 @@ WORK = {
 }
 
 
+BOSS = """module "m1.jan" profile service level Mid interval 1024
+
+actor A { n: i64 } init @A.init { inc: fn() -> void = @A.inc }
+main @main
+
+func @w(%s: Supervisor) -> !void tenancy CPU_Parallel {
+bb0:
+  %1 = Nursery_Begin
+  %2 = Actor_New : start A
+  %3 = Supervisor_Spawn %s, %2
+  Branch_Error %3, bb1, bb2
+bb1:
+  %4 = Error_Of %3
+  Nursery_Cancel %1
+  %5 = Nursery_End %1
+  Fail %4
+bb2:
+  %a = Value_Of %3
+  %6 = Actor_Send @A.inc, %a
+  %7 = Nursery_End %1
+  Branch_Error %7, bb3, bb4
+bb3:
+  %8 = Error_Of %7
+  Fail %8
+bb4:
+  Return
+}
+
+func @main() -> !void tenancy CPU_Serial {
+bb0:
+  %s = Supervisor_New
+  %1 = Nursery_Begin
+  Budget_Check 0
+  %2 = Spawn @w, %s
+  Budget_Check 0
+  %3 = Spawn @w, %s
+  Budget_Check 0
+  %4 = Spawn @w, %s
+  %5 = Nursery_End %1
+  Branch_Error %5, bb1, bb2
+bb1:
+  %6 = Error_Of %5
+  Fail %6
+bb2:
+  Return
+}
+
+func @A.inc() -> void tenancy CPU_Parallel of A {
+bb0:
+  %1 = State_Get .n
+  %2 = Const 1 : i64
+  %3 = Add %1, %2
+  State_Set .n, %3
+  Return
+}
+
+func @A.init() -> void tenancy CPU_Parallel of A {
+bb0:
+  %1 = Const 0 : i64
+  State_Set .n, %1
+  Return
+}
+"""
+
+
 def report(good, name, *lines):
     global count, wrong
     count += 1
@@ -121,10 +186,20 @@ def outputs():
                done.stderr)
 
 
+def foreign_supervisor():
+    """The checker refuses it, the verifier does not: the supervisor itself does."""
+    pathlib.Path("boss.ir").write_text(BOSS)
+    for _ in range(5):
+        done = run("run", "boss.ir", JANUS_WORKERS="4")
+        report(done.returncode == 1 and "it began in task main > w" in done.stderr
+               and "error.State" in done.stderr,
+               "a task cannot use the supervisor of another", done.stderr)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
-        for part in (lost_values, paid_work, names, outputs):
+        for part in (lost_values, paid_work, names, outputs, foreign_supervisor):
             part()
         os.chdir("/")
     print(f"1..{count}")
