@@ -41,8 +41,8 @@ static Value *memoryLength(CallBase &call)
     return length && length->getType()->isIntegerTy() ? length : nullptr;
 }
 
-// Whether clang copies a struct here to pass it by value. Some CPUs pass such a struct without a copy
-// in the code, so nobody counts the copy. The driver keeps clang's name of the place.
+// Whether clang copies a struct here to pass it by value. Some CPUs pass such a struct without a
+// copy in the code, so nobody counts the copy. The driver keeps clang's name of the place.
 static bool copiesArgument(const CallBase &call)
 {
     if (!isa<MemCpyInst>(call)) return false;

@@ -350,7 +350,7 @@ static void copy_struct(uint64_t n)
 
 /* Some CPUs pass a large struct by a copy that stands in the code, and others do not. */
 __attribute__((noinline)) static char first_of(struct large value) { return value.bytes[0]; }
-static void pass_struct(uint64_t n)
+static void                           pass_struct(uint64_t n)
 {
     static struct large a;
     char                sum = 0;
