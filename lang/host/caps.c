@@ -164,9 +164,12 @@ janus_cap jl_cap_new(enum jl_cap_kind kind, const struct jl_cap_fields *fields,
         if (status != JANUS_OK) jl_end_task(status, place);
     } else {
         if (parent) {
-            /* A CapSpawn from a CapBudget: each child gets a part of what that one allows. */
+            /* A CapSpawn from a CapBudget: each child gets a part of what that one allows,
+             * and there are no more children than its spawns. */
             struct jl_held *held = jl_held_of(self->world, *parent);
-            if (held && !fits(&limits.spawn.task_budget, &held->limits.budget)) widens(place);
+            if (held && (!fits(&limits.spawn.task_budget, &held->limits.budget) ||
+                         limits.spawn.max_tasks > held->limits.budget.spawn_limit))
+                widens(place);
         }
         made = mint(self, made_kind, depth, &limits, place);
     }

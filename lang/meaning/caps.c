@@ -6,6 +6,8 @@
 
 const char *const jl_budget_fields[5] = {"ops", "memory", "spawn_count", "channel_ops", "syscalls"};
 
+enum { SPAWN_LIMIT = 3 }; /* of a CapBudget, in jl_known.limits */
+
 struct field {
     const char *name;
     jl_type     type;
@@ -159,24 +161,26 @@ static void check_wider(struct jl_checker *c, const struct jl_expr *e, jl_type t
                         bool delegatable)
 {
     const struct jl_known *from = jl_known_of(e->authority);
-    struct jl_known        made = {0};
+    struct jl_known        made = {0}, base = *from;
     learn_fields(&made, e, 0);
     if (delegatable && from->learned && !from->delegatable)
         JL_WRONG(c, "C3004", e->at, "`%s` is not delegatable, so nothing made from it can be",
                  from->symbol.name)
             ->help = jl_format(c->arena, "make `%s` with `%s.delegatable(...)`", from->symbol.name,
                                jl_show(c, from->symbol.type));
-    uint32_t both = made.limits_known & from->limits_known;
-    if (type != from->symbol.type) both &= ~1u; /* a CapBudget does not limit max_tasks */
+    /* A CapSpawn of a CapBudget has no more tasks than that one has spawns. */
+    if (type != from->symbol.type && (from->limits_known >> SPAWN_LIMIT & 1))
+        know(&base, 0, from->limits[SPAWN_LIMIT]);
+    uint32_t both = made.limits_known & base.limits_known;
     for (unsigned i = 0; i < JL_LIMITS; i++) {
-        if (!(both >> i & 1) || made.limits[i] <= from->limits[i]) continue;
+        if (!(both >> i & 1) || made.limits[i] <= base.limits[i]) continue;
         JL_WRONG(c, "C3004", e->at,
                  "this %s allows %lld where `%s`, which it is made from, has %lld",
                  jl_show(c, type), (long long)made.limits[i], from->symbol.name,
-                 (long long)from->limits[i])
+                 (long long)base.limits[i])
             ->help =
             jl_format(c->arena, "a new capability can only be narrower: write at most %lld",
-                      (long long)from->limits[i]);
+                      (long long)base.limits[i]);
         return;
     }
 }

@@ -197,10 +197,35 @@ def foreign_supervisor():
                "a task cannot use the supervisor of another", done.stderr)
 
 
+def wider_capability():
+    pathlib.Path("wide.jan").write_text("""{.profile: sovereign.}
+func work() do end
+func many(cap: CapBudget, tasks: i64) do
+    let spawns = CapSpawn{ max_tasks: tasks, task_budget: Budget{ ops: 500, memory: 0,
+                           spawn_count: 0, channel_ops: 0, syscalls: 0 } }
+    nursery with spawns do
+        for i in 0..tasks do spawn work() end
+    end
+    log("made")
+end
+func main() do
+    let some = CapSpawn{ max_tasks: 100 }
+    let cap = CapBudget{ cpu_budget: 1000, memory_budget: 0, spawn_limit: 3, channel_budget: 0,
+                         syscall_budget: 9 }
+    many(cap, 3)
+    many(cap, 4)
+end
+""")
+    done = run("run", "wide.jan")
+    report(done.returncode == 1 and done.stderr.count("made\n") == 1 and "narrower" in done.stderr,
+           "a CapBudget of three spawns makes no CapSpawn of four tasks", done.stderr)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
-        for part in (lost_values, paid_work, names, outputs, foreign_supervisor):
+        for part in (lost_values, paid_work, names, outputs, foreign_supervisor,
+                     wider_capability):
             part()
         os.chdir("/")
     print(f"1..{count}")
