@@ -77,6 +77,8 @@ static void add_common(struct cc_words *words, const struct parts *parts,
     cc_words_add(words, "-std=gnu17");
     cc_words_add(words, options->optimise ? options->optimise : "-O2");
     cc_words_add(words, "-g");
+    cc_words_add(words,
+                 "-fstack-clash-protection"); /* a large struct must not step over the guard */
     cc_words_add(words, cc_join("-I%s", parts->include));
     cc_words_add(words, cc_join("-I%s", parts->places.include));
     cc_words_add(words, source);

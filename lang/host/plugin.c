@@ -20,6 +20,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <link.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -189,6 +190,18 @@ static void check_size(const struct jl_method *method, uint64_t place)
     }
 }
 
+/* A function of the plugin itself. dlsym also finds those of the libraries it needs, so a method with
+ * the name `system` would call the C library. */
+static void *function_of(void *object, const char *name)
+{
+    struct link_map *own = NULL, *found = NULL;
+    Dl_info          info;
+    void            *function = dlsym(object, name);
+    if (!function || dlinfo(object, RTLD_DI_LINKMAP, &own) != 0) return NULL;
+    if (dladdr1(function, &info, (void **)&found, RTLD_DL_LINKMAP) == 0) return NULL;
+    return found == own ? function : NULL;
+}
+
 struct jl_instance *jl_to_interface(struct jl_handle plugin, const struct jl_interface_type *type,
                                     uint64_t place)
 {
@@ -199,7 +212,7 @@ struct jl_instance *jl_to_interface(struct jl_handle plugin, const struct jl_int
     instance->type = type;
     for (uint32_t i = 0; i < type->method_count; i++) {
         check_size(&type->methods[i], place);
-        instance->functions[i] = dlsym(loaded[index], type->methods[i].name);
+        instance->functions[i] = function_of(loaded[index], type->methods[i].name);
         if (!instance->functions[i]) {
             refuse(place, "the plugin does not export %s, which %s needs", type->methods[i].name,
                    type->name);
@@ -261,6 +274,7 @@ static void *copy_of(const void *items, int64_t length, uint32_t bytes)
     if (length <= 0 || bytes == 0) return NULL;
     if (__builtin_mul_overflow((size_t)length, (size_t)bytes, &size)) size = SIZE_MAX / 2;
     void *copy = jl_task_memory(size);
+    jl_pay_bytes(size);
     memcpy(copy, items, size);
     return copy;
 }

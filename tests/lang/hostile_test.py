@@ -7,6 +7,7 @@ usage: hostile_test.py JANUSRT
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -221,11 +222,80 @@ end
            "a CapBudget of three spawns makes no CapSpawn of four tasks", done.stderr)
 
 
+def names_of_libraries():
+    """A method must be the plugin's own function, not one of the C library."""
+    pathlib.Path("plugin.c").write_text("int own(int n) { return n + 1; }\n")
+    made = run("cc", "--untrusted", "-shared", "-fPIC", "plugin.c", "-o", "plugin.so")
+    if made.returncode != 0:
+        print(f"# no plugin: {made.stderr.strip()}")
+        return
+    for method, says in (("own", "3"), ("abs", "does not export abs"),
+                         ("putchar", "does not export putchar")):
+        pathlib.Path("native.jan").write_text(f"""{{.profile: sovereign.}}
+interface Native do
+    func {method}(n: i32) -> i32
+end
+func use(native: Native) -> i32 do return native.{method}(i32(2)) end
+func main() do
+    let plugin = load_untrusted_plugin("plugin.so")
+    log(str(use(plugin)))
+end
+""")
+        done = run("run", "native.jan")
+        report(says in done.stderr, f"a plugin's method {method!r} says {says!r}", done.stderr)
+
+
+def two_owners():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        port = one.getsockname()[1]
+    pathlib.Path("owners.jan").write_text("{.profile: service.}\n" + f"""
+func second(connection: Connection) do
+    try connection.write_response("second")
+end
+func main() do
+    let server = try bind("127.0.0.1:{port}")
+    log("ready")
+    let connection = try server.accept()
+    log(connection.path())
+    nursery do spawn second(connection) end
+end
+""")
+    with subprocess.Popen([JANUSRT, "run", "owners.jan"], stderr=subprocess.PIPE,
+                          text=True) as server:
+        server.stderr.readline()
+        with socket.create_connection(("127.0.0.1", port), timeout=300):
+            said = server.stderr.read()
+    report(server.returncode == 1 and "error.InUse" in said,
+           "a connection that one task has used is closed to others", said)
+
+
+def large_frame():
+    """A frame of 4 MiB must meet the guard page of its stack, and not step over it."""
+    structs = "".join(f"struct S{i} {{ a: S{i - 1}, b: S{i - 1} }}\n" for i in range(1, 19))
+    pathlib.Path("large.jan").write_text("{.profile: service.}\nstruct S0 { a: i64, b: i64 }\n"
+                                         + structs + """
+func one(x: S18) -> i64 do
+    var y = x
+    return 1
+end
+func main() do
+    let x = array(S18, 1)
+    nursery do spawn one(x[0]) end
+end
+""")
+    made = run("build", "--cc=gcc", "-O1", "-o", "large", "large.jan")
+    done = subprocess.run(["./large"], capture_output=True, text=True, check=False)
+    report(made.returncode == 0 and done.returncode == 1 and "stack overflowed" in done.stderr,
+           "a frame larger than the stack is a panic", made.stderr, done.stderr)
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         os.chdir(name)
         for part in (lost_values, paid_work, names, outputs, foreign_supervisor,
-                     wider_capability):
+                     wider_capability, names_of_libraries, two_owners,
+                     large_frame):
             part()
         os.chdir("/")
     print(f"1..{count}")
