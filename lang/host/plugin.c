@@ -190,8 +190,8 @@ static void check_size(const struct jl_method *method, uint64_t place)
     }
 }
 
-/* A function of the plugin itself. dlsym also finds those of the libraries it needs, so a method with
- * the name `system` would call the C library. */
+/* A function of the plugin itself. dlsym also finds those of the libraries it needs, so a method
+ * with the name `system` would call the C library. */
 static void *function_of(void *object, const char *name)
 {
     struct link_map *own = NULL, *found = NULL;

@@ -207,9 +207,26 @@ bool jl_has_zero(struct jl_checker *c, jl_type type)
     return !jl_holds(c, type, without);
 }
 
+/* Whether a copy has an end: no type within itself, and less than WEIGHT_MAX parts. The verifier of
+ * QTJIR counts in the same way. */
+enum { WEIGHT_MAX = 10000, WEIGHT_DEPTH = 100 };
+
+static bool weighs_little(const struct jl_checker *c, jl_type type, unsigned depth, uint32_t *parts)
+{
+    const struct jl_type_info *info = jl_info(c->types, type);
+    if (depth > WEIGHT_DEPTH || ++*parts >= WEIGHT_MAX) return false;
+    if (info->kind == JL_SLICE || info->kind == JL_FALLIBLE)
+        return weighs_little(c, info->of, depth + 1, parts);
+    for (uint32_t i = 0; info->kind == JL_STRUCT && i < info->field_count; i++)
+        if (!weighs_little(c, info->fields[i].type, depth + 1, parts)) return false;
+    return true;
+}
+
 bool jl_crosses(struct jl_checker *c, jl_type type)
 {
-    return !jl_holds(c, type,
+    uint32_t parts = 0;
+    return weighs_little(c, jl_resolve(c, type), 0, &parts) &&
+           !jl_holds(c, type,
                      1u << JL_SUPERVISOR | (uint64_t)1 << JL_FN | (uint64_t)1 << JL_TASK |
                          (uint64_t)1 << JL_START | (uint64_t)1 << JL_IFACE |
                          (uint64_t)1 << JL_HOST);

@@ -166,8 +166,8 @@ end
 def names():
     folder = pathlib.Path("x*/ int injected; ")
     folder.mkdir(parents=True)
-    names = ('q"\\n?\nz.jan', "$(touch b) ; c.jan")
-    for path in (folder / "a.jan", *map(pathlib.Path, names)):
+    for path in (folder / "a.jan", pathlib.Path('q"\\n?\nz.jan'),
+                 pathlib.Path("$(touch b) ; c.jan")):
         path.write_text(HELLO)
         made = run("build", "--cc=gcc", "-o", "named", str(path))
         done = subprocess.run(["./named"], capture_output=True, text=True, check=False) \

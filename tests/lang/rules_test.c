@@ -356,6 +356,16 @@ TEST("a closure, which can become a task, takes no supervisor")
               "T4031@7:28");
 }
 
+TEST("a value that could hold itself is not copied to another task")
+{
+#define TREE SERVICE "struct Tree { parts: []Tree, text: str }\n"
+    CHECK_STR(said(TREE "func f() do\n    let queue = channel(Tree, 1)\nend\n"), "T4031@4:17");
+    CHECK_STR(said(TREE "actor A do\n    func put(tree: Tree) do\n    end\nend\n"), "T4031@4:20");
+    CHECK_STR(said(TREE "func see(tree: Tree) do log(tree.text) end\n"
+                        "func f(tree: Tree) do\n    nursery do spawn see(tree) end\nend\n"),
+              "");
+}
+
 /* Numbers of errors. */
 
 static int64_t number_of(const char *name)
