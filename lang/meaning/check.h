@@ -201,6 +201,7 @@ struct jl_guess {
 struct jl_guess jl_guess_of(const char *name);
 void            jl_guess(struct jl_guess *guess, const char *candidate);
 const char     *jl_suggest_name(struct jl_checker *c, const char *name); /* NULL: nothing near */
+const char     *jl_own_type(const char *name);                           /* i64 for "int"; NULL */
 const char     *jl_did_you_mean(struct jl_checker *c, const char *best); /* NULL if best is */
 
 /* types.c */

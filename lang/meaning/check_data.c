@@ -46,6 +46,13 @@ void jl_check_no_member(struct jl_checker *c, struct jl_expr *member, jl_type ty
     wrong->help = jl_did_you_mean(c, guess.best);
     if (guess.best) return;
     enum jl_kind kind = jl_kind_of(c->types, type);
+    if (kind == JL_SLICE || type == JL_STR) {
+        const char *name = member->name.text;
+        bool is_length = !strcmp(name, "length") || !strcmp(name, "size") || !strcmp(name, "count");
+        wrong->help = is_length ? "write `len`, without brackets"
+                                : "it has `len` and keeps its length; `array(n)` makes a slice";
+        return;
+    }
     if (kind == JL_ACTOR)
         wrong->help = "the state of an actor is its own: add a method that returns it";
     else if (kind == JL_HOST && strstr(jl_info(c->types, type)->name, "Plugin"))

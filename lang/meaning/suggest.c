@@ -60,3 +60,18 @@ const char *jl_did_you_mean(struct jl_checker *c, const char *best)
 {
     return best ? jl_format(c->arena, "did you mean `%.60s`?", best) : NULL;
 }
+
+/* Types of other languages, and what is nearest in Janus. */
+const char *jl_own_type(const char *name)
+{
+    static const char *const types[][2] = {
+        {"int", "i64"},    {"integer", "i64"},  {"long", "i64"},  {"short", "i16"},
+        {"uint", "u64"},   {"usize", "i64"},    {"isize", "i64"}, {"size_t", "i64"},
+        {"float", "f64"},  {"double", "f64"},   {"f32", "f64"},   {"number", "f64"},
+        {"string", "str"}, {"String", "str"},   {"text", "str"},  {"char", "u8"},
+        {"byte", "u8"},    {"boolean", "bool"}, {"Bool", "bool"}, {"Int", "i64"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (!strcmp(types[i][0], name)) return types[i][1];
+    return NULL;
+}

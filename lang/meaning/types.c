@@ -293,8 +293,9 @@ static jl_type read_name(struct jl_checker *c, const struct jl_written *written)
     }
     struct jl_diagnostic *wrong =
         JL_WRONG(c, "N1008", written->at, "the type `%.60s` is unknown", written->name);
-    wrong->help = jl_did_you_mean(c, guess.best);
-    if (!guess.best) wrong->help = "declare a struct, an actor or an interface with this name";
+    const char *own = jl_own_type(written->name);
+    wrong->help = own ? jl_format(c->arena, "write `%s`", own) : jl_did_you_mean(c, guess.best);
+    if (!wrong->help) wrong->help = "declare a struct, an actor or an interface with this name";
     return JL_BAD;
 }
 

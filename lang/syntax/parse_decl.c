@@ -182,7 +182,14 @@ static void parse_params(struct jl_parser *parser, struct jl_function *function)
             continue;
         }
         struct jl_param param = {.name = jl_expect_name(parser, "a parameter")};
-        if (jl_expect_sign(parser, ':', "`:`")) param.written = jl_parse_type(parser);
+        bool            is_bare = jl_at_sign(parser, ',') || jl_at_sign(parser, ')');
+        if (param.name.text && is_bare && !parser->panicking) {
+            jl_complain(parser, "S1001", param.name.at, "the parameter `%s` has no type",
+                        param.name.text)
+                ->help = jl_format(parser->arena, "write `%s: i64`", param.name.text);
+        } else if (jl_expect_sign(parser, ':', "`:`")) {
+            param.written = jl_parse_type(parser);
+        }
         JL_PUSH(parser->arena, function->params, function->param_count, room) = param;
         if (!jl_take_sign(parser, ',')) break;
     }

@@ -143,8 +143,8 @@ static char *printed(const struct world *w)
 
 static const char *const lines[] = {
     "  Budget_Check 0\n  %3 = Task_Create async %1, @child, %2\n  Yield\n  %4 = Str \"parent\"\n",
-    "  Budget_Decrement 100000\n  Budget_Check 0\n  %5 = Task_Join %3\n"
-    "  Branch_Error %5, bb1, bb2\n",
+    ("  Budget_Decrement 100000\n  Budget_Check 0\n  %5 = Task_Join %3\n"
+     "  Branch_Error %5, bb1, bb2\n"),
     "async func @child() -> i64 tenancy CPU_Parallel {\n",
 };
 
