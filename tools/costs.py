@@ -271,8 +271,8 @@ def test_rows(root):
     return rows, wrong
 
 
-# Headers of libjanusrt-http and libjanusrt-tls.
-OTHER_LIBRARIES = ("http.h", "http_client.h", "tls.h", "websocket.h", "wire.h")
+# Headers of libjanusrt-http, libjanusrt-tls and libjanusrt-lang.
+OTHER_LIBRARIES = ("http.h", "http_client.h", "tls.h", "websocket.h", "wire.h", "lang.h")
 
 
 class Costs:

@@ -96,8 +96,8 @@ static bool is_equal(const void *a, const void *b, size_t bytes)
     return memcmp(a, b, bytes) == 0;
 }
 
-/* Whether a child can share `last` for sure, without a closer look: it is a plain one that asks for
- * the same bytes. What was right then is right now. */
+/* Whether a child can share `last` without a closer look: a plain child can that asks for the same
+ * bytes. What was right then is right now. */
 static bool is_same_at_once(const struct jrt_spec *last, const janus_child *given)
 {
     return last != NULL && last->plain && given->struct_bytes == sizeof *given &&

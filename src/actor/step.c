@@ -91,7 +91,7 @@ void jrt_place_move(struct jrt_actor_place *place, janus_actor_state to)
 bool jrt_place_set_time(struct jrt_actor_place *place, uint64_t after_ns)
 {
     bool armed = after_ns == 0;
-    /* Only steps set a time, with the supervisor's lock: without a rare part there is none. */
+    /* Only steps set a time, with the supervisor's lock. Without a rare part it has no time. */
     if (armed && place->rare == NULL) return true;
     jrt_place_lock(place);
     struct jrt_actor_rare *rare = after_ns != 0 ? jrt_place_rare(place) : place->rare;

@@ -17,9 +17,9 @@
  *   sets PARKING and joins once more. An alarm that rang meanwhile found it awake and did nothing.
  *   So `join` of such a wait looks at the clock itself.
  *
- * [wait-hand]  `join` may have ended the wait of another task of this worker, which then does what
- *   the first one waits for: a call rouses an actor. If nothing else waits for the worker, that
- *   task runs next and needs no queue: as if it had been queued, and picked at once. No other
+ * [wait-hand]  `join` may have ended the wait of another task of this worker. That task does what
+ *   the first one waits for: a call rouses an actor. If nothing else waits for the worker, the
+ *   other task runs next without a queue, as if it had been queued and picked at once. No other
  *   worker has to hear of it.
  *
  * Rooms above wait by jrt_wait. Only the channels' fast path, which ends in the switch
@@ -48,7 +48,7 @@ static inline bool jrt_wait_is_over(const struct jrt_task *task)
     return (jrt_load_relaxed(&task->park) & JRT_PARK_MASK) == JRT_AWAKE; /* relaxed: its own. */
 }
 
-/* `hand`: a constant; NULL, or where `join` leaves the task that it has awoken, [wait-hand]. */
+/* `hand` is a constant: NULL, or where `join` leaves the task that it has awoken, [wait-hand]. */
 static inline __attribute__((always_inline)) janus_status jrt_wait_once(struct jrt_waiting *waiting,
                                                                         struct jrt_worker  *worker,
                                                                         struct jrt_task    *task,
