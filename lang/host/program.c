@@ -22,6 +22,7 @@ struct run {
     janus_budget             spent;
     int64_t                  error, value;
     struct jl_origin         origin;
+    struct jl_record         home;     /* of main; main may be broken off and leave records in it */
     char                     why[512]; /* of an exhausted program */
 };
 
@@ -52,15 +53,15 @@ static int64_t call_main(void *argument)
 
 static int64_t main_task(void *argument)
 {
-    struct run      *run = argument;
-    struct jl_record home = {.world = run->world};
-    struct jl_task   task = {.world = run->world, .name = "main", .home = &home};
-    struct jl_task  *before = jl_become(&task);
+    struct run *run = argument;
+    jl_records_free(&run->home);
+    run->home = (struct jl_record){.world = run->world};
+    struct jl_task  task = {.world = run->world, .name = "main", .home = &run->home};
+    struct jl_task *before = jl_become(&task);
     run->error = jl_guard_task(&task, call_main, run);
     if (run->error < 0) jl_note_origin(&task, run->error, 0, false);
     run->origin = task.origin;
     (void)jl_become(before);
-    jl_records_free(&home);
     return run->error < 0 ? run->error : 0;
 }
 
@@ -311,6 +312,7 @@ int jl_run_program(const struct jl_program *program)
     struct run run = {.program = program, .world = world};
     int        code = program->profile == JL_PROFILE_CORE ? run_core(&run) : run_scheduled(&run);
     (void)fflush(stdout);
+    jl_records_free(&run.home);
     jl_held_free(world);
     jl_supervisors_free(world);
     for (uint32_t i = 0; i < JL_SITES; i++) free(atomic_load(&world->sites[i]));

@@ -70,6 +70,21 @@ TEST("a budget bounds the whole program")
     CHECK_EQ(exit_status, 3);
 }
 
+/* LeakSanitizer looks on. */
+TEST("a program whose main panics while its tasks run leaves nothing behind")
+{
+    for (int i = 0; i < 3; i++) {
+        int exit_status = -1;
+        CHECK_EQ(janus_lang_run(JANUS_LANG_OPTIONS(.profile = JANUS_PROFILE_SERVICE), "panic.jan",
+                                "func f() do\n    yield\nend\nfunc main() do\n"
+                                "    let items = [1, 2]\n    nursery do\n        spawn f()\n"
+                                "        print(str(items[items.len]))\n    end\nend\n",
+                                &exit_status),
+                 JANUS_OK);
+        CHECK_EQ(exit_status, 1);
+    }
+}
+
 TEST("wrong programs and wrong arguments are refused")
 {
     static const janus_lang_row wrong[] = {{.signature = "f(a: what)", .code = scan}};

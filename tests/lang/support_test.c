@@ -5,10 +5,14 @@
 #include "host/state.h"
 
 #include <janusrt/scheduler.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { LINE = 3, COLUMN = 9 };
 static const uint64_t place = (uint64_t)LINE << 32 | COLUMN;
+
+static struct jl_world  world = {.source = "a.jan"};
+static struct jl_record home = {.world = &world}; /* a panic leaves records in it */
 
 static int64_t nothing(void *record)
 {
@@ -28,13 +32,11 @@ static int64_t spawn_without(void *argument)
 /* The first task of a scheduler in :sovereign. It holds nothing, and runs the code of a program. */
 static int64_t begin(void *argument)
 {
-    struct jl_world  world = {.program = argument, .source = "a.jan"};
-    struct jl_record home = {.world = &world};
-    struct jl_task   task = {.world = &world, .name = "main", .home = &home};
-    struct jl_task  *before = jl_become(&task);
-    int64_t          error = jl_guard_task(&task, spawn_without, NULL);
+    world.program = argument;
+    struct jl_task  task = {.world = &world, .name = "main", .home = &home};
+    struct jl_task *before = jl_become(&task);
+    int64_t         error = jl_guard_task(&task, spawn_without, NULL);
     (void)jl_become(before);
-    jl_records_free(&home);
     return error;
 }
 
@@ -45,6 +47,8 @@ static janus_run_result result_of(int profile)
     JANUS_IGNORE(janus_run_with(JANUS_SCHEDULER_OPTIONS(.profile = JANUS_PROFILE_SOVEREIGN,
                                                         .worker_count = 1, .yield_interval = 512),
                                 begin, &program, &result));
+    jl_records_free(&home);
+    for (uint32_t i = 0; i < JL_SITES; i++) free(atomic_exchange(&world.sites[i], NULL));
     return result;
 }
 
