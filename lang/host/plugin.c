@@ -130,6 +130,7 @@ static uint32_t load(const char *path, const char **why)
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     char *copy = strdup(path);
     if (!object || !copy) {
+        /* NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text for each thread */
         *why = object ? "there is no memory" : dlerror();
         free(copy);
         return 0;

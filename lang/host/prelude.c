@@ -38,6 +38,7 @@ static int64_t write_line(FILE *file, const struct jl_text *text)
     }
     flockfile(file);
     if (text->length > 0) (void)fwrite(text->bytes, 1, (size_t)text->length, file);
+    /* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is locked */
     (void)putc_unlocked('\n', file);
     funlockfile(file);
     return 0;
@@ -160,8 +161,8 @@ int64_t jl_prelude_upper(void *result, const void *const *arguments)
         char *copy = jl_environment((size_t)text.length);
         jl_pay_bytes((size_t)text.length);
         for (int64_t i = 0; i < text.length; i++) {
-            char c = text.bytes[i];
-            copy[i] = c >= 'a' && c <= 'z' ? (char)(c - 32) : c;
+            copy[i] = text.bytes[i];
+            if (copy[i] >= 'a' && copy[i] <= 'z') copy[i] = (char)(copy[i] - 32);
         }
         text.bytes = copy;
     }

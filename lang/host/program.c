@@ -170,8 +170,9 @@ static uint64_t number_in(const char *text, const char *name, uint64_t otherwise
 
 static void read_environment(struct run *run, janus_scheduler_options *options)
 {
-    const char *budget = getenv("JANUS_BUDGET"), *stats = getenv("JANUSRT_LANG_REPORT");
-    options->worker_count = (uint32_t)number_in(getenv("JANUS_WORKERS"), "", 0);
+    const char *budget = secure_getenv("JANUS_BUDGET"),
+               *stats = secure_getenv("JANUSRT_LANG_REPORT");
+    options->worker_count = (uint32_t)number_in(secure_getenv("JANUS_WORKERS"), "", 0);
     run->tells_stats = stats && strcmp(stats, "1") == 0;
     run->world->reports = run->tells_stats;
     if (!budget && !given_budget && !run->tells_stats) return;
@@ -268,7 +269,7 @@ static int run_scheduled(struct run *run)
     uint64_t         hash = 0;
     read_environment(run, &options);
     if (run->has_pool) options.max_budget = &all;
-    if (run->tells_stats && getenv("JANUSRT_SEED") &&
+    if (run->tells_stats && secure_getenv("JANUSRT_SEED") &&
         janus_trace_create(JANUS_TRACE_OPTIONS(.ring_events = 64), &trace) == JANUS_OK) {
         options.trace = trace;
     }

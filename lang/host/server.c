@@ -204,8 +204,8 @@ static bool read_line_words(struct connection *connection, char *line, unsigned 
     if (strncmp(version, "HTTP/", 5) != 0) return false;
     *status = 505;
     if (strcmp(version, "HTTP/1.1") != 0 && strcmp(version, "HTTP/1.0") != 0) return false;
-    strcpy(connection->method, line);
-    strcpy(connection->path, target);
+    memcpy(connection->method, line, strlen(line) + 1);
+    memcpy(connection->path, target, strlen(target) + 1);
     connection->is_head = strcmp(line, "HEAD") == 0;
     return true;
 }

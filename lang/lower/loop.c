@@ -18,11 +18,11 @@ static void lower_rounds(struct jl_body *body, const struct jl_block *block, uin
 
 void jl_low_while(struct jl_body *body, const struct jl_statement *statement)
 {
-    uint32_t head = jl_low_new_block(body), inside = head, after = jl_low_new_block(body);
+    uint32_t head = jl_low_new_block(body), after = jl_low_new_block(body);
     jl_low_jump(body, head);
     jl_low_start(body, head);
     if (statement->kind == JL_S_WHILE) {
-        inside = jl_low_new_block(body);
+        uint32_t inside = jl_low_new_block(body);
         jl_low_condition(body, statement->value, inside, after);
         jl_low_start(body, inside);
     }

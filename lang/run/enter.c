@@ -68,7 +68,7 @@ static size_t stack_bytes(const struct jl_code *code)
 void jl_run_load(union slot *to, const void *from, const struct field *f)
 {
     switch (f->width) {
-        NARROW(W_I8, int8_t)
+        NARROW(W_I8, int8_t) /* NOLINT(bugprone-signed-char-misuse): a small number */
         NARROW(W_U8, uint8_t)
         NARROW(W_I16, int16_t)
         NARROW(W_U16, uint16_t)

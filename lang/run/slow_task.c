@@ -96,7 +96,7 @@ void jl_slow_defer_push(struct machine *m, union slot *r, const struct slow *s)
     const struct fn *fn = s->p;
     char            *environment = NULL;
     if (s->d > 0) environment = jl_environment(s->d);
-    if (fn->in_actor) memcpy(environment, &m->state, sizeof m->state);
+    if (fn->in_actor && environment) memcpy(environment, &m->state, sizeof m->state);
     jl_slow_fill(environment, r, s->slots, fn->deferred, s->count);
     jl_defer_push_of(jl_run_defer, fn, environment);
 }

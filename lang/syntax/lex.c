@@ -45,7 +45,8 @@ void jl_lexer_init(struct jl_lexer *lexer, const struct jl_source *source, struc
 static char look(const struct jl_lexer *lexer, uint32_t ahead)
 {
     uint32_t left = lexer->source->length - lexer->at;
-    return ahead < left ? lexer->source->text[lexer->at + ahead] : 0;
+    if (ahead >= left) return 0;
+    return lexer->source->text[lexer->at + ahead];
 }
 
 static bool at_end(const struct jl_lexer *lexer) { return lexer->at >= lexer->source->length; }

@@ -103,9 +103,7 @@ static struct jl_block *parse_else(struct jl_parser *parser, struct jl_open *ope
     if (jl_at_word(parser, JL_K_if) && !token->is_first) {
         struct jl_statement *statement = parse_if(parser);
         JL_PUSH(parser->arena, block->statements, block->count, block->room) = statement;
-    } else if (jl_at_block(parser) && !token->is_first) {
-        block = jl_parse_block(parser, "`else`", false);
-    } else if (open) {
+    } else if (open && (!jl_at_block(parser) || token->is_first)) {
         open->is_then = false;
         parser->open = open;
         jl_parse_body(parser, open, block);

@@ -340,6 +340,7 @@ static void put_actor(struct jl_printer *printer, const struct jl_actor *actor)
         const struct jl_function  *function = NULL;
         if (state < actor->state_count) variable = actor->state[state];
         if (method < actor->method_count) function = actor->methods[method];
+        if (!variable && !function) break;
         bool is_variable = variable && (!function || variable->at.begin < function->at.begin);
         struct jl_span at = is_variable ? variable->at : function->at;
         jl_begin_line(printer, at.begin);

@@ -216,7 +216,7 @@ static void put_kind(struct jl_printer *printer, const struct jl_expr *expr)
 {
     switch (expr->kind) {
     case JL_E_BAD:
-    case JL_E_NULL: jl_put_span(printer, expr->at); break;
+    case JL_E_NULL:
     case JL_E_INT:
     case JL_E_FLOAT:
     case JL_E_STRING: jl_put_span(printer, expr->at); break;

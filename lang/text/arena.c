@@ -22,7 +22,7 @@ __attribute__((noreturn)) static void full(void)
 {
     if (jl_arena_full) jl_arena_full();
     fputs("janusrt: the program is too large: the compiler's memory limit is reached\n", stderr);
-    exit(2);
+    exit(2); /* NOLINT(concurrency-mt-unsafe): a compilation has one thread */
 }
 
 static struct jl_arena_chunk *add_chunk(struct jl_arena *arena, size_t bytes)

@@ -46,7 +46,7 @@ static bool read_all(struct jl_arena *arena, const char *path, FILE *file, struc
     if (!bytes)
         *why = jl_format(arena, "there is no memory to read it");
     else if (ferror(file))
-        *why = jl_format(arena, "%s", strerror(errno));
+        *why = jl_format(arena, "%s", strerrordesc_np(errno));
     else if (length > JL_SOURCE_MAX)
         *why = jl_format(arena, "the file is larger than %d MB", JL_SOURCE_MAX >> 20);
     else
@@ -61,7 +61,7 @@ bool jl_source_read(struct jl_arena *arena, const char *path, struct jl_source *
     if (!strcmp(path, "-")) return read_all(arena, "<stdin>", stdin, out, why);
     FILE *file = fopen(path, "rb");
     if (!file) {
-        *why = jl_format(arena, "%s", strerror(errno));
+        *why = jl_format(arena, "%s", strerrordesc_np(errno));
         return false;
     }
     bool done = read_all(arena, path, file, out, why);
