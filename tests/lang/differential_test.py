@@ -33,7 +33,8 @@ def builds(janusrt):
     found = []
     if shutil.which("gcc"):
         found += [("gcc -O0", ["--cc=gcc", "-O0"]), ("gcc -O2", ["--cc=gcc", "-O2"])]
-    asked = subprocess.run([janusrt, "cc", "--print", "-c", "a.c"], capture_output=True, check=False)
+    asked = subprocess.run([janusrt, "cc", "--print", "-c", "a.c"], capture_output=True,
+                           check=False)
     if asked.returncode == 0: # it has a plugin
         found.append(("janusrt cc", ["--cc=janusrt cc", "-O2"]))
     return found
