@@ -163,7 +163,7 @@ static void check_or_end(uint64_t cost)
 {
     struct jrt_worker *worker = jrt_worker_self();
     if (jrt_unlikely(is_outside(worker, cost))) return;
-    if (cost <= JANUS_SLICE) {
+    if (cost <= JANUS_SLICE && cost > (uint64_t)jrt_fuel_get()) {
         pay_exactly(worker->current, cost);
         return;
     }
