@@ -75,6 +75,7 @@ target_compile_definitions(janusrt_flags INTERFACE
   _GNU_SOURCE
   JRT_ASAN=${JRT_ASAN}
   JRT_TSAN=${JRT_TSAN}
+  JRT_QEMU=$<BOOL:${JANUSRT_QEMU}>
   JRT_VALGRIND=${JRT_VALGRIND}
   JRT_DEBUG=$<IF:$<CONFIG:Debug>,1,0>)
 

@@ -19,7 +19,14 @@
 #define JRT_STORE(object, value, order) atomic_store_explicit(object, value, memory_order_##order)
 #define jrt_store_relaxed(object, value) JRT_STORE(object, value, relaxed)
 #define jrt_store_release(object, value) JRT_STORE(object, value, release)
+#if JRT_QEMU
+/* QEMU emulates seq_cst stores and loads of 64-bit ARM as release and acquire: a later load may
+ * overtake the store. So a fence follows there. */
+#define jrt_store_seq_cst(object, value)                                                           \
+    (JRT_STORE(object, value, seq_cst), atomic_thread_fence(memory_order_seq_cst))
+#else
 #define jrt_store_seq_cst(object, value) JRT_STORE(object, value, seq_cst)
+#endif
 
 #define JRT_RMW(verb, object, value, order)                                                        \
     atomic_##verb##_explicit(object, value, memory_order_##order)
