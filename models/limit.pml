@@ -8,6 +8,7 @@
  *             word: what others can see of that they can see here too
  *   seize     under the lock: lower the bases of others by what seems free; heavy fence; who used it
  *             all the same gets it back, up to what was taken
+ *   level     under the lock: a worker returns its own room to the centre
  *
  * Others see a worker's counts late, until a fence or the lock publishes them, and the two counts
  * in any order. The light fence does nothing. The heavy one (membarrier) empties every buffer.
@@ -20,10 +21,12 @@
  * Proved, for two workers and an outsider, and for three workers:
  *   run: ok    -DHEAVY -DW=2 -DOUTSIDE
  *   run: ok    -DHEAVY -DW=2 -DMAX=1
+ *   run: ok    -DHEAVY -DW=2 -DLEVEL
  *   run: ok    -DHEAVY -DW=3 -DSTEPS=1 -DMAX=1
  *   run: ok    -DHEAVY -DW=3 -DSTEPS=1 -DMAX=2
  *   long: ok   -DHEAVY -DW=2 -DSTEPS=3 -DMAX=2 -DOUTSIDE
  *   long: ok   -DHEAVY -DW=3 -DSTEPS=2 -DMAX=1
+ *   long: ok   -DHEAVY -DW=3 -DSTEPS=1 -DMAX=2 -DLEVEL
  * Why each part is there:
  *   run: error -DW=2                                    the heavy fence
  *   run: error -DHEAVY -DW=2 -DNOT_BACK                 what was used all the same is given back,
@@ -250,6 +253,21 @@ proctype worker(byte me)
         :: atomic { alive > 0 -> alive--; late++ }; /* one ends here */
 #ifndef LOSE_ENDS
             my_ended[me]++
+#endif
+#ifdef LEVEL
+        :: true ->
+            take_lock(me);
+            atomic {
+                if
+                :: ROOM(me) > 0 ->
+                    back = ROOM(me);
+                    base[me] = base[me] - back;
+                    central = central + back;
+                    back = 0
+                :: else
+                fi
+            };
+            leave_lock(me)
 #endif
         fi
     :: else -> break

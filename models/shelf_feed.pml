@@ -3,7 +3,8 @@
  * Shelves and idle workers: no task lies on a queue while a worker sleeps that could run it.
  *
  *   submit    on the own shelf; light fence; read idlers. If a worker sleeps or searches: publish,
- *             then notify
+ *             then notify. With LONE the task was served, [queue-served]: only if a worker sleeps
+ *             and none searches
  *   publish   take some from the own shelf; put them on the own deque. In between they are nowhere
  *   notify    light fence; read idlers. If a worker sleeps and none searches: wake one
  *   search    a task from a deque, the injected ones, or by a raid. Found: stop searching; if no
@@ -25,7 +26,9 @@
  *
  * Proved, for two workers and two tasks, and for three:
  *   run: ok    -DBARRIER
+ *   run: ok    -DBARRIER -DLONE
  *   long: ok   -DBARRIER -DW=3 -DT=3
+ *   long: ok   -DBARRIER -DLONE -DW=3 -DT=3
  *   run: ok    -DBARRIER -DYIELDS -DW=3 -DT=3
  * Why each part is there:
  *   run: error -DBARRIER -DNO_SECOND_LOOK         the fed worker may have looked in between
@@ -118,7 +121,11 @@ inline submit(me)
 {
     late_shelf[me]++;
     if
+#ifdef LONE
+    :: atomic { sleeping > 0 && searching == 0 -> last = false };
+#else
     :: atomic { sleeping + searching > 0 -> last = (searching > 0) };
+#endif
         if
         :: atomic { deque[me] + late_deque[me] == 0 -> skip };
             take_some(me);

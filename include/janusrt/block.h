@@ -26,6 +26,15 @@
  *     JANUS_NURSERY(n, status, .result = &result) { ... }
  *     if (status == JANUS_CHILD_FAILED) report(result.task, result.error, &result.panic);
  *
+ * The result has the first failure. To read the others, await the children in the block:
+ *
+ *     JANUS_NURSERY(n, status, .policy = JANUS_POLICY_WAIT_ALL)
+ *     {
+ *         ...
+ *         JANUS_IGNORE(janus_nursery_await_with(n, NULL));
+ *         count = janus_nursery_failures(n, failures, JANUS_FAILURES_KEPT);
+ *     }
+ *
  * If the nursery cannot be opened, the block does not run, and `status` is what janus_nursery_open
  * returned. The result is untouched. Otherwise `status` is what janus_nursery_end returned.
  *

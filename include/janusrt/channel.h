@@ -36,7 +36,8 @@
  * ends it. Channels of plain threads are always kept.
  *
  * Limits. Each channel counts until it has ended. The task that created it pays 512 bytes and the
- * room for its values, until the channel ends. The limits are
+ * room for its values, until the channel ends. A default budget of 1 MiB pays for some 2,000
+ * channels; janus_scheduler_options.task_budget sets another. The limits are
  *
  *     1,000 channels live at once      janus_scheduler_options.max_channels         CHANNEL_LIMIT
  *     10,000 values lie in one         janus_scheduler_options.max_channel_values   CAP_LIMIT

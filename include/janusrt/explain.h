@@ -37,7 +37,7 @@ JANUS_API size_t janus_explain(char *buffer, size_t size);
  * Yields:  only if the turn is over.
  * Owns:    as janus_explain.
  * Cost:    as janus_explain.
- * Errors:  none. Returns the length of the whole text.
+ * Errors:  none. Returns the length of the whole text, 0 if `nursery` or `failure` is NULL.
  */
 JANUS_API size_t janus_failure_text(janus_nursery *nursery, const janus_failure *failure,
                                     char *buffer, size_t size);

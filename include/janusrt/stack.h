@@ -57,7 +57,8 @@ typedef struct janus_scheduler_stacks_info {
     size_t      stacks_used;    /* of waiting and running tasks, and at hand of workers */
     size_t      stacks_idle;    /* kept for the next task */
     size_t      idle_bytes;     /* memory of idle stacks, at most; they may have touched less */
-    size_t      max_idle_bytes; /* past it, idle stacks go back to the system */
+    size_t      max_idle_bytes; /* past it, idle stacks go back to the system when a worker is idle,
+                                   or after a second */
     size_t      reserved_bytes; /* address space of all, guards included */
     size_t      stacks_marker;  /* stacks that are mapped, by their guard rung */
     size_t      stacks_mprotect;

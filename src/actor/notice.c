@@ -101,7 +101,7 @@ void jrt_notice_push_to(struct jrt_actor_place *place, uint64_t serial, uint32_t
 
 /* The alarm. */
 
-static struct jrt_actor_place *due; /* places whose alarm rang; the timers' lock */
+static struct jrt_actor_place *due; /* places whose alarm rang; due_lock */
 static _Atomic(bool)           any_due;
 static pthread_mutex_t         due_lock = PTHREAD_MUTEX_INITIALIZER; /* of several schedulers */
 

@@ -49,6 +49,28 @@
 #define jrt_fetch_and_acq_rel(object, value) JRT_RMW(fetch_and, object, value, acq_rel)
 #define jrt_fetch_and_seq_cst(object, value) JRT_RMW(fetch_and, object, value, seq_cst)
 
+/*
+ * Add to an object of 64 bits, and add 1 to one of 32 bits, with a load and a store. Only the
+ * calling thread may write the object. On x86-64 that is one instruction without a lock. The second
+ * also says whether the sum is zero. Relaxed.
+ */
+#if defined(__x86_64__) && !JRT_TSAN && !JRT_ASAN
+#define jrt_own_add(object, value)                                                                 \
+    __asm__("addq %1, %0" : "+m"(*(object)) : "er"((int64_t)(value)) : "cc")
+#define jrt_own_next_is_zero(object)                                                               \
+    __extension__({                                                                                \
+        bool zero_;                                                                                \
+        __asm__("addl $1, %0" : "+m"(*(object)), "=@ccz"(zero_));                                  \
+        zero_;                                                                                     \
+    })
+#else
+#define jrt_own_add(object, value)                                                                 \
+    atomic_store_explicit(object, atomic_load_explicit(object, memory_order_relaxed) + (value),    \
+                          memory_order_relaxed)
+#define jrt_own_next_is_zero(object)                                                               \
+    (jrt_own_add(object, 1), atomic_load_explicit(object, memory_order_relaxed) == 0)
+#endif
+
 /* A strong compare-and-swap. The name gives the order of success. The order of failure drops the
  * release: relaxed for relaxed and release, acquire for acquire and acq_rel, seq_cst for
  * seq_cst. */

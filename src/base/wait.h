@@ -48,6 +48,9 @@ enum jrt_wait {
 #undef X
 };
 
+/* A bit beside the reason: the task rests, and has no stack meanwhile. */
+enum { JRT_WAIT_AT_REST = 0x80 };
+
 /* The text of a reason, as "the clock". For an unknown number it returns "?". */
 const char *jrt_wait_text(uint64_t wait);
 

@@ -14,7 +14,6 @@
 #include "task/task.h"
 #include "task/worker.h"
 #include "work/leave.h"
-#include "work/straight.h"
 #include "work/work.h"
 
 void jrt_task_park_begin(struct jrt_task *task, enum jrt_wait wait)

@@ -4,13 +4,6 @@
 
 #include "work/work.h"
 
-void jrt_wait_ring(struct jrt_alarm *alarm) { (void)jrt_task_wake(alarm->subject, JANUS_DEADLINE); }
-
-void jrt_wait_ring_sleeper(struct jrt_alarm *alarm)
-{
-    (void)jrt_task_wake(alarm->subject, JANUS_OK);
-}
-
 janus_status jrt_wait_as_thread(_Atomic(uint32_t) *word, uint64_t deadline_ns)
 {
     if (jrt_thread_self()->calls_back) deadline_ns = 0;

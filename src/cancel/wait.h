@@ -33,10 +33,6 @@
 #include "plat/seam.h"
 #include "work/work.h"
 
-/* The alarms of waits: they end the wait of their subject, a task, with DEADLINE or with OK. */
-void jrt_wait_ring(struct jrt_alarm *alarm);
-void jrt_wait_ring_sleeper(struct jrt_alarm *alarm);
-
 static inline bool jrt_wait_is_late(uint64_t deadline_ns)
 {
     return deadline_ns != JRT_NEVER && jrt_clock_now_ns() >= deadline_ns;
@@ -95,7 +91,7 @@ jrt_wait_handing(struct jrt_worker *worker, struct jrt_waiting *waiting, struct 
     }
     jrt_task_park_begin(task, waiting->why);
     if (timed) {
-        alarm = (struct jrt_alarm){.ring = waiting->sleeps ? jrt_wait_ring_sleeper : jrt_wait_ring,
+        alarm = (struct jrt_alarm){.status = waiting->sleeps ? JANUS_OK : JANUS_DEADLINE,
                                    .subject = task};
         if (jrt_unlikely(!jrt_sched_timer_arm(scheduler, &alarm.timer, waiting->deadline_ns))) {
             (void)jrt_task_park_undo(task);
@@ -110,7 +106,11 @@ jrt_wait_handing(struct jrt_worker *worker, struct jrt_waiting *waiting, struct 
         jrt_task_park_begin(task, waiting->why);
         status = jrt_wait_once(waiting, worker, task, NULL);
     }
-    if (timed) jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    /* Only its timer ends a sleep with OK, and nobody touches the timer again, [timer-last]. */
+    if (timed && !(waiting->sleeps && status == JANUS_OK)) {
+        jrt_sched_timer_disarm(scheduler, &alarm.timer);
+    }
+    jrt_debug_invariant("timer-last", !timed || !jrt_timer_armed(&alarm.timer));
     jrt_debug_invariant("wait-order", jrt_wait_is_over(task));
     return status;
 }

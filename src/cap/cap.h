@@ -41,6 +41,7 @@ struct janus_cap_table {
     /* Constant. */
     struct jrt_cap_entry *entries; /* slots_max places; pages are committed when touched */
     uint32_t              slots_max;
+    uint32_t              slots_unlogged; /* slots_max; 0 if an audit log sees every check */
     janus_profile         profile;
     janus_audit          *audit;     /* borrowed, or NULL */
     janus_authority      *authority; /* owned */

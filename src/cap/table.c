@@ -187,6 +187,7 @@ janus_status jrt_cap_table_create(const janus_cap_table_options *options,
     janus_cap_table *table = jrt_malloc(sizeof *table);
     if (table == NULL) return JANUS_NO_MEMORY;
     *table = (janus_cap_table){.slots_max = filled.max_caps * 2,
+                               .slots_unlogged = filled.audit == NULL ? filled.max_caps * 2 : 0,
                                .profile = filled.profile,
                                .audit = filled.audit,
                                .first_generation = 1,

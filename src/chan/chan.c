@@ -44,6 +44,18 @@
 
 #include <stdlib.h>
 
+bool jrt_chan_enter_slow(struct jrt_chan *chan, struct jrt_worker *worker)
+{
+    const _Atomic(uint32_t) *held = jrt_chan_lock_fast(&chan->lock, worker);
+    uint64_t                 since = held == NULL ? jrt_clock_now_ns() : 0;
+    bool                     own =
+        held == NULL ? jrt_chan_lock(&chan->lock, worker) : jrt_chan_lock_owned(&chan->lock, held);
+    if (chan->last != worker) jrt_chan_met(chan, worker);
+    if (held != NULL) return own;
+    worker->herd.waited_ns += jrt_clock_now_ns() - since; /* [herd-gather] */
+    return own;
+}
+
 /* Steps. */
 
 struct jrt_chan_entry *jrt_chan_pop(struct jrt_chan_queue *queue)
@@ -94,7 +106,7 @@ static char *move_to(struct jrt_chan *chan, char *larger, uint64_t slots)
 }
 
 /* Doubles the slots, unless another thread was faster. The lock is not held. */
-janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots)
+janus_status jrt_chan_grow(janus_channel handle, struct jrt_worker *worker, uint64_t slots)
 {
     struct jrt_chan *chan = jrt_chan_of(handle);
     bool             own = jrt_chan_enter(chan, worker);

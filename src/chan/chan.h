@@ -62,9 +62,9 @@ struct jrt_chan {
     _Alignas(64) _Atomic(uint64_t) keys[8]; /* [chan-key] by rights */
 
     struct jrt_chan_lock lock; /* guards all that follows */
+    const void          *last; /* the worker that entered last; compared, never followed */
     size_t               item_bytes;
-    uint64_t             capacity; /* in values */
-    uint64_t             slots;    /* of the ring; below capacity while it still grows */
+    uint64_t             slots; /* of the ring; below capacity while it still grows */
     uint64_t             length;
     uint64_t             first; /* slot of the oldest value */
     char                *ring;  /* owned; NULL: no slots, or no bytes */
@@ -82,6 +82,7 @@ struct jrt_chan {
     uint32_t number; /* for traces: in the order of opening */
     uint64_t high_water;
     uint64_t dropped;
+    uint64_t capacity; /* in values */
 
     struct jrt_chan_cold *cold;      /* owned */
     struct jrt_chan      *next_free; /* in the pool */
@@ -147,9 +148,24 @@ static inline bool jrt_chan_is(const struct jrt_chan *chan, janus_channel handle
     return jrt_likely(key != 0) && jrt_chan_has_key(chan, handle.opaque[0], key);
 }
 
-static inline bool jrt_chan_enter(struct jrt_chan *chan, const struct jrt_worker *worker)
+/* Under the lock: counts that another worker was here before, [herd-gather]. */
+static inline void jrt_chan_met(struct jrt_chan *chan, struct jrt_worker *worker)
 {
-    return jrt_chan_lock(&chan->lock, worker);
+    if (chan->last != NULL) {
+        worker->herd.met = chan->last;
+        worker->herd.meets++;
+    }
+    chan->last = worker;
+}
+
+/* Enters, and counts the time if another thread is inside. */
+bool jrt_chan_enter_slow(struct jrt_chan *chan, struct jrt_worker *worker);
+
+static inline bool jrt_chan_enter(struct jrt_chan *chan, struct jrt_worker *worker)
+{
+    bool own = jrt_chan_lock(&chan->lock, worker);
+    if (!own && worker != NULL && chan->last != worker) jrt_chan_met(chan, worker);
+    return own;
 }
 
 static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
@@ -219,7 +235,7 @@ janus_status jrt_chan_overflow(struct jrt_chan *chan, const void *value);
 
 /* Enlarges the ring of an unbounded channel, unless it no longer has `slots` slots. The lock is not
  * held. OK, STALE, NO_MEMORY. */
-janus_status jrt_chan_grow(janus_channel handle, const struct jrt_worker *worker, uint64_t slots);
+janus_status jrt_chan_grow(janus_channel handle, struct jrt_worker *worker, uint64_t slots);
 
 /* Waits until the claimer sets `done`, which it is about to do. */
 void jrt_chan_await_done(struct jrt_chan_party *party);

@@ -70,6 +70,13 @@ static inline _Atomic(uint32_t) *jrt_chan_lock_fast(struct jrt_chan_lock *lock, 
     return NULL;
 }
 
+/* Whether the word that jrt_chan_lock_fast returned means: locked as its owner. */
+static inline bool jrt_chan_lock_owned(const struct jrt_chan_lock *lock,
+                                       const _Atomic(uint32_t)    *held)
+{
+    return held == &lock->busy;
+}
+
 static inline void jrt_chan_let_go(_Atomic(uint32_t) *held)
 {
     jrt_store_release(held, 0u); /* release: what we did. */

@@ -130,6 +130,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->slots = plan->unbounded ? 0 : plan->capacity;
     chan->length = chan->first = chan->high_water = chan->dropped = 0;
     chan->ring = ring;
+    chan->last = NULL;
     chan->senders.count = chan->receivers.count = 0;
     jrt_list_init(&chan->senders.entries);
     jrt_list_init(&chan->receivers.entries);

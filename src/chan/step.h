@@ -147,8 +147,8 @@ jrt_chan_step_valid(struct jrt_chan *chan, janus_channel handle, enum jrt_chan_k
 
 /* Takes the lock, makes a step, and grows the ring if it must. */
 static inline janus_status jrt_chan_attempt(struct jrt_chan *chan, janus_channel handle,
-                                            const struct jrt_worker *worker,
-                                            enum jrt_chan_kind kind, void *value)
+                                            struct jrt_worker *worker, enum jrt_chan_kind kind,
+                                            void *value)
 {
     for (;;) {
         struct jrt_chan_party *wake = NULL;

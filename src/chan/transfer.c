@@ -38,7 +38,7 @@ static janus_status step_or_queue(struct jrt_chan *chan, janus_channel handle,
 }
 
 /* Turns the end of a wait into the status to return. No claimer has reported an outcome yet. */
-static janus_status come_back(struct jrt_chan *chan, const struct jrt_worker *worker,
+static janus_status come_back(struct jrt_chan *chan, struct jrt_worker *worker,
                               struct jrt_chan_entry *entry, janus_status ended)
 {
     bool own = jrt_chan_enter(chan, worker);
@@ -251,7 +251,7 @@ static inline __attribute__((always_inline)) janus_status transfer(janus_channel
     if (jrt_unlikely(status != JANUS_OK)) return status;
     struct jrt_chan_party *wake = NULL;
     char                  *large = NULL;
-    bool                   own = jrt_chan_enter(chan, worker);
+    bool own = worker->alone ? jrt_chan_enter(chan, worker) : jrt_chan_enter_slow(chan, worker);
     status = jrt_chan_step_valid(chan, channel, kind, value, &wake, &large);
     if (status == JANUS_WOULD_WAIT && worker->spare != NULL && deadline_ns == JRT_NEVER) {
         return wait_on_spare(chan, worker, kind, value, own);
@@ -382,6 +382,7 @@ transfer_fast(janus_channel channel, enum jrt_chan_kind kind, void *value,
     enum step              step = STEP_OTHER;
     _Atomic(uint32_t)     *held = jrt_chan_lock_fast(&chan->lock, worker);
     if (jrt_likely(held != NULL && jrt_chan_has_key(chan, channel.opaque[0], key))) {
+        if (jrt_unlikely(chan->last != worker)) jrt_chan_met(chan, worker);
         step = usual_step(chan, worker, kind, others);
     }
     if (step == STEP_SERVE) {

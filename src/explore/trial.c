@@ -41,14 +41,14 @@ static void on_stale(const char *call)
     static _Thread_local char kept[192];
     const struct jrt_worker  *worker = jrt_worker_self();
     const struct jrt_task    *task = worker != NULL ? worker->current : NULL;
-    const janus_site         *site = task != NULL ? task->site : NULL;
+    const janus_site         *site = task != NULL ? jrt_task_site(task) : NULL;
     const char               *slash = site != NULL ? strrchr(site->file, '/') : NULL;
     int                       used = snprintf(kept, sizeof kept, "%s", call);
     if (task != NULL) {
         used += snprintf(kept + used, sizeof kept - (size_t)used, " by task \"%.31s\"",
                          jrt_task_name(task));
     }
-    if (site != NULL && site->file != NULL) {
+    if (site != NULL) {
         (void)snprintf(kept + used, sizeof kept - (size_t)used, " of %.40s:%d",
                        slash != NULL ? slash + 1 : site->file, site->line);
     }

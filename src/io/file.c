@@ -182,15 +182,22 @@ static janus_status transfer_at(struct jrt_io *io, enum jrt_ready_way way,
     return JANUS_OK;
 }
 
-janus_status jrt_file_wait(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+janus_status jrt_file_look(struct jrt_io *io, enum jrt_ready_way way)
 {
     if (!is_polled(io)) return JANUS_OK;
+    janus_status status = late(io, way);
+    if (status != JANUS_OK) return status;
+    (void)jrt_ready_take(&io->ready, way); /* [ready-try], [file-polled] */
+    int ready = jrt_descriptor_poll(io->fd, 1u << way, 0);
+    if (ready == 0) return JANUS_WOULD_WAIT;
+    return ready > 0 ? JANUS_OK : jrt_io_error(ready);
+}
+
+janus_status jrt_file_wait(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+{
     for (;;) {
-        janus_status status = late(io, way);
-        if (status != JANUS_OK) return status;
-        (void)jrt_ready_take(&io->ready, way); /* [ready-try], [file-polled] */
-        int ready = jrt_descriptor_poll(io->fd, 1u << way, 0);
-        if (ready != 0) return ready > 0 ? JANUS_OK : jrt_io_error(ready);
+        janus_status status = jrt_file_look(io, way);
+        if (status != JANUS_WOULD_WAIT) return status;
         status = jrt_io_await(io, way, why);
         if (status != JANUS_OK) return status;
     }

@@ -10,6 +10,9 @@
 janus_status jrt_file_transfer(struct jrt_io *io, enum jrt_ready_way way,
                                const struct iovec *pieces, int count, bool tries, size_t *out);
 
+/* OK: a try is worth it. WOULD_WAIT: it is not. DEADLINE, or an error. The caller has entered. */
+janus_status jrt_file_look(struct jrt_io *io, enum jrt_ready_way way);
+
 /* Waits until a try is worth it. The caller has entered. */
 janus_status jrt_file_wait(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
 

@@ -214,6 +214,12 @@ void jrt_io_set_home(struct jrt_io *io, janus_scheduler *home);
  * try again. The caller has entered. */
 janus_status jrt_io_await(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
 
+/* Whether it is known that a try is worth it. A descriptor that waits first registers may be. */
+bool jrt_io_is_worth(struct jrt_io *io, enum jrt_ready_way way);
+
+/* Whether the handle's own alarm ends a wait here, [io-lazy]. */
+bool jrt_io_keeps_alarm(const struct jrt_io *io, const struct jrt_worker *worker);
+
 /* Waits as jrt_io_await, unless a try is worth it already. */
 janus_status jrt_io_await_worth(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why);
 

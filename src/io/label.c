@@ -19,6 +19,7 @@ void jrt_io_label(const struct jrt_io_plan *plan)
 {
     const struct jrt_worker *worker = jrt_worker_self();
     const struct jrt_task   *task = worker != NULL ? worker->current : NULL;
+    const janus_site        *site = task != NULL ? jrt_task_site(task) : NULL;
     char                     text[JRT_SIM_LABEL] = "", by[JRT_SIM_LABEL] = "";
     size_t                   used = 0;
     if (plan->name != NULL) {
@@ -30,9 +31,9 @@ void jrt_io_label(const struct jrt_io_plan *plan)
         used += (size_t)snprintf(text + used, sizeof text - used, "opened by task%s%s%s",
                                  by[0] != '\0' ? " \"" : "", by, by[0] != '\0' ? "\"" : "");
     }
-    if (task != NULL && task->site != NULL && used < sizeof text) {
-        (void)snprintf(text + used, sizeof text - used, " of %.31s:%d",
-                       without_folder(task->site->file), task->site->line);
+    if (site != NULL && used < sizeof text) {
+        (void)snprintf(text + used, sizeof text - used, " of %.31s:%d", without_folder(site->file),
+                       site->line);
     }
     jrt_sim_label(plan->fd, text);
 }

@@ -62,7 +62,7 @@ void jrt_io_count_wait(int more)
     jrt_store_relaxed(&worker->io_waits, waits + more);  /* relaxed: as above. */
 }
 
-static bool keeps_alarm(const struct jrt_io *io, const struct jrt_worker *worker)
+bool jrt_io_keeps_alarm(const struct jrt_io *io, const struct jrt_worker *worker)
 {
     return jrt_io_home(io) == worker->scheduler && worker->seat == NULL;
 }
@@ -195,7 +195,7 @@ static janus_status await_once(struct jrt_io *io, enum jrt_ready_way way, enum j
         }
         if (status != JANUS_OK) return status;
         worker->waits_at = (uint32_t)io->fd;
-        visit.lazy = keeps_alarm(io, worker);
+        visit.lazy = jrt_io_keeps_alarm(io, worker);
         if (!visit.lazy) visit.waiting.deadline_ns = deadline;
         status = wait_as_task(worker, &visit);
     }
@@ -224,17 +224,19 @@ bool jrt_io_worth_trying(struct jrt_io *io, enum jrt_ready_way way)
     return jrt_load_acquire(&io->ready.seen) != 0; /* acquire: set before the edge. */
 }
 
-janus_status jrt_io_await_worth(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+bool jrt_io_is_worth(struct jrt_io *io, enum jrt_ready_way way)
 {
     /* acquire: what came before the edge. The note stays for the next call. */
-    if (jrt_load_acquire(&io->ready.words[way]) == JRT_READY_EDGE) return JANUS_OK;
-    bool told = jrt_poller_has(&io->at);
-    if (told && io->drained[way] == JRT_IO_UNKNOWN) return JANUS_OK;
+    if (jrt_load_acquire(&io->ready.words[way]) == JRT_READY_EDGE) return true;
+    if (!jrt_poller_has(&io->at)) return false;
+    if (io->drained[way] == JRT_IO_UNKNOWN) return true;
     /* acquire: set before the edge. */
-    if (told && io->drained[way] == JRT_IO_SHORT && jrt_load_acquire(&io->ready.seen) != 0) {
-        return JANUS_OK;
-    }
-    return jrt_io_await(io, way, why);
+    return io->drained[way] == JRT_IO_SHORT && jrt_load_acquire(&io->ready.seen) != 0;
+}
+
+janus_status jrt_io_await_worth(struct jrt_io *io, enum jrt_ready_way way, enum jrt_wait why)
+{
+    return jrt_io_is_worth(io, way) ? JANUS_OK : jrt_io_await(io, way, why);
 }
 
 /* Turns. */

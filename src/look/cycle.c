@@ -100,9 +100,10 @@ static int copy(struct crowd *crowd, const struct jrt_task *task)
     if (node == NULL) return NOBODY;
     node->id = jrt_task_id(task);
     jrt_name_again(node->name, sizeof node->name, jrt_task_name(task));
-    if (task->site != NULL) {
-        (void)snprintf(node->file, sizeof node->file, "%s", task->site->file);
-        node->line = task->site->line;
+    const janus_site *site = jrt_task_site(task);
+    if (site != NULL) {
+        (void)snprintf(node->file, sizeof node->file, "%s", site->file);
+        node->line = site->line;
     }
     (void)snprintf(node->text, sizeof node->text, "%.80s", sight.wait);
     node->link = ":";

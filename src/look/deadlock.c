@@ -4,8 +4,8 @@
  * plain thread that could act waits, too. The library then prints the tree of waiting tasks, and
  * ends every wait that can be ended with DEADLOCK.
  */
+#include "books/books.h"
 #include "look/dump.h"
-#include "nursery/books.h"
 #include "task/nursery.h"
 #include "task/task.h"
 #include "task/worker.h"

@@ -174,12 +174,13 @@ static void put_time(struct text *text, const struct jrt_sight *sight)
 }
 
 /* Shows a channel, as: channel "orders" to receive from. */
-static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
+static void put_channel(struct text *text, enum jrt_wait kind, bool rests, const char *name)
 {
     if (kind == JRT_WAIT_SELECT) {
         put(text, "one of several channels, \"%s\" among them", name);
     } else {
-        put(text, "channel \"%s\" to %s", name, kind == JRT_WAIT_SEND ? "send to" : "receive from");
+        put(text, "channel \"%s\" to %s%s", name,
+            kind == JRT_WAIT_SEND ? "send to" : "receive from", rests ? ", without a stack" : "");
     }
 }
 
@@ -187,11 +188,11 @@ static void put_channel(struct text *text, enum jrt_wait kind, const char *name)
 static void put_handle(struct text *text, const struct jrt_sight *sight, const char *name)
 {
     bool accepts = sight->kind == JRT_WAIT_ACCEPT;
-    put(text, "%s %s %s", sight->wait,
+    put(text, "%s %s %s%s", jrt_wait_text(sight->kind),
         accepts                        ? "at"
         : sight->kind == JRT_WAIT_READ ? "from"
                                        : "to",
-        name);
+        name, sight->rests ? ", without a stack" : "");
 }
 
 /* Shows what a task waits for, as: mutex "accounts" held by task "teller" 0x200000001
@@ -205,7 +206,7 @@ static void put_wait(struct text *text, const struct jrt_task *task, const struc
     const char *channel = jrt_places_find(&text->places, task);
     bool        at_channel = sight->kind >= JRT_WAIT_SEND && sight->kind <= JRT_WAIT_SELECT;
     if (channel != NULL && at_channel) {
-        put_channel(text, sight->kind, channel);
+        put_channel(text, sight->kind, sight->rests, channel);
         return;
     }
     bool at_handle = sight->kind >= JRT_WAIT_READ && sight->kind <= JRT_WAIT_CONNECT;
@@ -244,13 +245,14 @@ static void put_task(struct text *text, const struct jrt_task *task, unsigned de
         put(text, " (%s)", janus_component_name(lacks));
     }
     put_time(text, &sight);
-    if (task->site != NULL) put(text, ", %.200s:%d", task->site->file, task->site->line);
+    const janus_site *site = jrt_task_site(task);
+    if (site != NULL) put(text, ", %.200s:%d", site->file, site->line);
     put(text, "\n");
 }
 
 /*
- * A crowd of actors at rest, or of exhausted children, would fill the dump with lines that differ
- * in the id alone. The dump shows the first SHOWN of such a run, and counts the others.
+ * A crowd of actors or tasks at rest, or of exhausted children, would fill the dump with lines that
+ * differ in the id alone. The dump shows the first SHOWN of such a run, and counts the others.
  */
 enum { SHOWN = 3 };
 
@@ -266,7 +268,7 @@ static bool are_alike(const struct jrt_task *a, const struct jrt_task *b)
     if (strcmp(jrt_task_name(a), jrt_task_name(b)) != 0) return false;
     jrt_peek_task(a, &one);
     jrt_peek_task(b, &other);
-    bool rests = one.state == JANUS_TASK_STATE_BLOCKED && one.kind == JRT_WAIT_MAIL;
+    bool rests = one.rests && other.rests;
     bool exhausted = one.state == JANUS_TASK_STATE_BUDGET_EXHAUSTED;
     return (rests || exhausted) && one.state == other.state && one.kind == other.kind;
 }

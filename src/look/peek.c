@@ -29,6 +29,10 @@
 #include "work/seat.h"
 #include "work/work.h"
 
+#include <stdio.h>
+
+static const char without_stack[] = ", without a stack";
+
 __attribute__((noinline, no_sanitize("thread"))) janus_task_id
 jrt_peek_current(const struct jrt_worker *worker)
 {
@@ -105,14 +109,19 @@ void jrt_peek_task(const struct jrt_task *task, struct jrt_sight *out)
         }
     }
     waits = state == JANUS_TASK_STATE_BLOCKED || state == JANUS_TASK_STATE_BUDGET_EXHAUSTED;
-    if (!waits) wait = JRT_WAIT_NONE;
+    bool rests = waits && ((wait & JRT_WAIT_AT_REST) != 0 || wait == JRT_WAIT_MAIL);
+    wait = waits ? wait & (uint8_t)~JRT_WAIT_AT_REST : JRT_WAIT_NONE;
     uint32_t units = since != 0 ? jrt_since_now() - since : 0; /* also when the counter wraps */
     *out = (struct jrt_sight){.state = (janus_task_state)state,
                               .kind = (enum jrt_wait)wait,
+                              .rests = rests,
                               .worker = worker,
                               .state_ns = units != 0 ? units * JRT_SINCE_NS : since != 0,
                               .at_most = at_most};
     jrt_name_again(out->wait, sizeof out->wait, jrt_wait_text(wait));
+    if (rests && wait != JRT_WAIT_MAIL) {
+        (void)snprintf(out->wait, sizeof out->wait, "%s%s", jrt_wait_text(wait), without_stack);
+    }
     if (state != JANUS_TASK_STATE_BLOCKED || wait != JRT_WAIT_POINT) return;
     const char *reason = jrt_load_acquire(&task->reason); /* acquire: [point-reason]. */
     if (reason != NULL) (void)jrt_name_copy(out->wait, sizeof out->wait, reason);

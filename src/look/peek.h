@@ -10,6 +10,7 @@ struct jrt_sight {
     janus_task_state state;
     char             wait[JANUS_NAME_BYTES]; /* BLOCKED: what it waits for; otherwise "nothing" */
     enum jrt_wait    kind;                   /* what it waits for */
+    bool             rests;                  /* it has no stack meanwhile */
     uint32_t         worker;   /* that runs it, or that it last left to wait; UINT32_MAX: unknown */
     uint64_t         state_ns; /* 0: unknown */
     bool             at_most;  /* state_ns is an upper bound, [peek-time] */

@@ -54,7 +54,7 @@ static bool           key_works;
 /* Adds a block to the free list, under the pool's lock. */
 static void add_block(void)
 {
-    struct jrt_holder *block = jrt_aligned_alloc(64, BLOCK_HOLDERS * sizeof *block);
+    struct jrt_holder *block = jrt_aligned_alloc_for_ever(64, BLOCK_HOLDERS * sizeof *block);
     if (block == NULL) return;
     memset(block, 0, BLOCK_HOLDERS * sizeof *block);
     block[0].next = pool.blocks;
@@ -246,9 +246,10 @@ void jrt_holder_describe(struct jrt_holder *holder, const janus_scheduler *sched
         out->task = jrt_task_id(task);
         out->record = task;
         jrt_name_again(out->name, sizeof out->name, jrt_task_name(task));
-        if (task->site != NULL) {
-            (void)snprintf(out->file, sizeof out->file, "%s", task->site->file);
-            out->line = task->site->line;
+        const janus_site *site = jrt_task_site(task);
+        if (site != NULL) {
+            (void)snprintf(out->file, sizeof out->file, "%s", site->file);
+            out->line = site->line;
         }
     }
     jrt_spin_unlock(&holder->lock);

@@ -15,8 +15,7 @@
 
 #include <stdlib.h>
 
-/* "No limit": more than memory allows, with room for sums. */
-static const int64_t plenty = (int64_t)1 << 60;
+/* What a worker has where there is no limit; sums of shares stay below JRT_LIMIT_PLENTY. */
 static const int64_t share = (int64_t)1 << 40;
 
 /* The bound on ledgers where a profile gives nothing implicitly. */
@@ -68,7 +67,7 @@ static void set_limits(janus_scheduler *scheduler, const janus_scheduler_options
     scheduler->yield_interval =
         janus_profile_yield_interval(options->profile, options->yield_interval);
     if (max == 0) max = JANUS_UNLIMITED; /* no task starts without a capability */
-    scheduler->limit.max = max < (uint64_t)plenty ? (int64_t)max : plenty;
+    scheduler->limit.max = max < (uint64_t)JRT_LIMIT_PLENTY ? (int64_t)max : JRT_LIMIT_PLENTY;
     scheduler->limit.central = scheduler->limit.max;
     scheduler->unowned_max = janus_units_times(scheduler->task_budget.memory, max);
     if (scheduler->unowned_max < UNOWNED_LEAST) scheduler->unowned_max = UNOWNED_LEAST;
@@ -114,7 +113,7 @@ bool jrt_implicit_open_worker(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
     worker->slice = jrt_first_slice(scheduler);
-    if (scheduler->limit.max == plenty && worker->seat == NULL) {
+    if (scheduler->limit.max == JRT_LIMIT_PLENTY && worker->seat == NULL) {
         jrt_store_relaxed(&worker->quota.base, share); /* relaxed: nobody knows it yet. */
         scheduler->limit.central -= share;
     }

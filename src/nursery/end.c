@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Ends a nursery: runs its children in place and takes it apart. The essay is in nursery.c. */
+#include "books/books.h"
 #include "cancel/cancel.h"
 #include "cancel/token.h"
 #include "means/call.h"
 #include "means/terms.h"
 #include "nursery/nursery.h"
+#include "nursery/plain.h"
 #include "nursery/run.h"
 #include "task/nursery.h"
 #include "task/state.h"
@@ -14,16 +16,6 @@
 #include "work/work.h"
 
 #include <stdlib.h>
-
-/* Whether a taken child can simply be called. It must be of this nursery, have no flag set, and
- * not be cancelled. */
-static inline bool is_ordinary(const struct jrt_nursery *n, const struct jrt_task *child)
-{
-    const janus_scheduler *scheduler = n->scheduler;
-    if (jrt_unlikely(child->nursery != n || child->beginning != scheduler->initial)) return false;
-    uint64_t epoch = jrt_load_acquire(&scheduler->cancels);  /* acquire: [cancel-epoch]. */
-    return jrt_likely(jrt_load_relaxed(&n->clean) == epoch); /* relaxed: [cancel-epoch]. */
-}
 
 /* Puts back a child that is not plain: jrt_nursery_run_children runs it. */
 __attribute__((noinline)) static void put_back(struct jrt_worker *worker, struct jrt_task *task)
@@ -42,17 +34,19 @@ static inline __attribute__((always_inline)) bool take_fast(const struct jrt_nur
         return false;
     }
     *out = taken;
-    if (jrt_likely(is_ordinary(n, taken))) return true;
+    if (jrt_likely(jrt_child_is_ordinary(n, taken))) return true;
     put_back(worker, taken);
     return false;
 }
 
 /* Yields if others come first. The owner calls this between two children, with its own fuel. */
 __attribute__((noinline)) static struct jrt_worker *look_around(struct jrt_worker *worker,
+                                                                struct jrt_task   *owner,
                                                                 int64_t            fuel)
 {
+    worker->current = owner;
     jrt_fuel_set(fuel);
-    if (jrt_look_for_others(worker)) jrt_task_give_way(worker, worker->current);
+    if (jrt_look_for_others(worker)) jrt_task_give_way(worker, owner);
     return jrt_worker_self(); /* [worker-again] */
 }
 
@@ -61,38 +55,58 @@ __attribute__((noinline)) static struct jrt_worker *run_others(struct jrt_nurser
                                                                struct jrt_worker  *worker,
                                                                int64_t             fuel)
 {
+    worker->current = n->owner;
     jrt_fuel_set(fuel);
     return jrt_nursery_run_children(n, worker, n->owner);
 }
 
 __attribute__((noinline)) static int64_t fuel_left(void) { return jrt_fuel_get(); }
 
-/* Runs a plain child in place on a plain worker, [worker-plain], without the checks that cannot
- * apply. Afterwards the fuel word is the child's, and *owner_fuel the owner's, [purse-fuel]. */
-static inline __attribute__((always_inline)) struct jrt_worker *run_fast(struct jrt_nursery *n,
-                                                                         struct jrt_worker  *worker,
-                                                                         struct jrt_task    *task,
-                                                                         int64_t *owner_fuel)
+/* A plain child that did not end plainly. */
+__attribute__((noinline)) static struct jrt_worker *ran_slow(struct jrt_nursery *n,
+                                                             struct jrt_task *task, int how,
+                                                             int64_t fuel)
 {
+    struct jrt_worker *worker = jrt_task_ran_slow(task, how, n->owner, fuel);
+    if (--worker->until_others == 0) worker = look_around(worker, n->owner, fuel_left());
+    return worker;
+}
+
+/*
+ * Runs a plain child in place on a plain worker, [worker-plain], without the checks that cannot
+ * apply. Afterwards the fuel word is the child's, and *owner_fuel the owner's, [purse-fuel]. Also
+ * `current` is still the child: the next child, or the caller, replaces it. Returns whether
+ * children are left.
+ */
+static inline __attribute__((always_inline)) bool run_fast(struct jrt_nursery *n,
+                                                           struct jrt_worker **on,
+                                                           struct jrt_task    *task,
+                                                           int64_t            *owner_fuel)
+{
+    struct jrt_worker *worker = *on;
     worker->current = task;
     jrt_count(&worker->stats.tasks_executed);
     jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     jrt_fuel_set(worker->slice);
     int how = jrt_ctx_call(&task->landing, task->entry, task->argument);
     JRT_TASK_LEFT_OPEN(task, how);
-    if (jrt_unlikely(!jrt_task_ended_fast(task, how) || jrt_nursery_is_apart(n))) {
-        worker = jrt_task_ran_slow(task, how, n->owner, *owner_fuel);
+    /* Nobody can have set it apart: its owner is here. */
+    jrt_debug_invariant("nursery-closing", !jrt_nursery_is_apart(n));
+    if (jrt_unlikely(!jrt_task_ended_fast(task, how))) {
+        *on = ran_slow(n, task, how, *owner_fuel);
         *owner_fuel = fuel_left();
-    } else {
-        worker = jrt_worker_self(); /* [worker-again] */
-        worker->current = n->owner;
-        jrt_task_over_here(worker, task, n);
+        return n->local > 0;
     }
+    *on = worker = jrt_worker_self(); /* [worker-again] */
+    jrt_task_over_here(worker, task);
+    jrt_debug_invariant("nursery-count", n->local > 0);
     if (jrt_unlikely(--worker->until_others == 0)) {
-        worker = look_around(worker, *owner_fuel);
+        n->local--;
+        *on = look_around(worker, n->owner, *owner_fuel);
         *owner_fuel = fuel_left();
+        return n->local > 0;
     }
-    return worker;
+    return --n->local != 0;
 }
 
 /* Whether all children have ended, in place or at least without anything to report or take
@@ -190,16 +204,17 @@ end_with_children(struct jrt_nursery *n, struct jrt_worker *worker, bool full)
     struct jrt_task *task = NULL;
     int              error = *worker->error_at; /* [task-errno] */
     int64_t          fuel = jrt_fuel_get();
-    do {
+    for (;;) {
         if (jrt_likely(take_fast(n, worker, full, &task))) {
-            worker = run_fast(n, worker, task, &fuel);
-        } else {
-            int64_t left = n->local;
-            worker = run_others(n, worker, fuel);
-            fuel = fuel_left();
-            if (left == n->local) break;
+            if (run_fast(n, &worker, task, &fuel)) continue;
+            break;
         }
-    } while (n->local > 0);
+        int64_t left = n->local;
+        worker = run_others(n, worker, fuel);
+        fuel = fuel_left();
+        if (left == n->local || n->local == 0) break;
+    }
+    worker->current = n->owner;
     jrt_fuel_set(fuel);
     *worker->error_at = error;
     return leave(n, n->owner);
@@ -215,7 +230,8 @@ static inline __attribute__((always_inline)) bool is_ample(const struct jrt_work
 __attribute__((noinline)) static janus_status end_with_others(struct jrt_nursery *n,
                                                               struct jrt_worker  *worker)
 {
-    bool plain = worker->plain != JRT_NOT_PLAIN && worker->thread->current == NULL;
+    bool plain = worker->plain != JRT_NOT_PLAIN && worker->thread->current == NULL &&
+                 !jrt_nursery_is_apart(n);
     if (plain && is_ample(worker)) return end_with_children(n, worker, true);
     int error = *worker->error_at; /* [task-errno] */
     worker = jrt_nursery_run_children(n, worker, n->owner);
@@ -226,7 +242,9 @@ __attribute__((noinline)) static janus_status end_with_others(struct jrt_nursery
 JRT_HOT __attribute__((noinline)) static janus_status end_with_plain(struct jrt_nursery *n,
                                                                      struct jrt_worker  *worker)
 {
-    if (jrt_unlikely(!is_ample(worker))) return end_with_others(n, worker);
+    if (jrt_unlikely(!is_ample(worker) || jrt_nursery_is_apart(n))) {
+        return end_with_others(n, worker);
+    }
     return end_with_children(n, worker, false);
 }
 

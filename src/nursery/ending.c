@@ -171,14 +171,18 @@ int jrt_task_look_below(struct jrt_task *task, const struct jrt_strand *strand, 
  *   never called. The record holds the function until the child starts. It runs before the child's
  *   end is counted. So the owner finds the argument dropped after janus_nursery_end. It runs as a
  *   callback of the child ([callback-plain]), on the stack of the thread that found the child
- *   cancelled.
+ *   cancelled. The keeper of a resident child may drop later, but before that end is counted.
  */
+void jrt_task_drop(struct jrt_task *task, void (*drop)(void *), void *argument)
+{
+    (void)jrt_callback_run_for(task, drop, argument, "a spawn's drop function");
+}
+
 void jrt_task_drop_argument(struct jrt_task *task)
 {
     void (*drop)(void *) = task->dirty ? task->drop : NULL;
     jrt_debug_invariant("ending-drop", !jrt_task_began(task));
-    if (drop != NULL)
-        (void)jrt_callback_run_for(task, drop, task->argument, "a spawn's drop function");
+    if (drop != NULL) jrt_task_drop(task, drop, task->argument);
 }
 
 /* Ends a task that was cancelled before it started. A resident task cleans up after itself. */

@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "cancel/cancel.h"
 #include "fiber/thread.h"
+#include "nursery/crowd.h"
 #include "nursery/nursery.h"
 #include "nursery/run.h"
 #include "plat/seam.h"
@@ -20,8 +21,8 @@
 #include "task/state.h"
 #include "task/task.h"
 #include "task/worker.h"
+#include "work/crew.h"
 #include "work/leave.h"
-#include "work/replace.h"
 #include "work/seat.h"
 #include "work/work.h"
 
@@ -99,6 +100,12 @@ static bool is_skipped(struct jrt_task *task)
     return !jrt_task_is_resident(task) && jrt_task_cancel_reason(task) != JANUS_CANCEL_REASON_NONE;
 }
 
+static struct jrt_worker *run_one(struct jrt_worker *worker, struct jrt_task *task)
+{
+    jrt_count(&worker->stats.tasks_by_loop);
+    return jrt_task_run(worker, task, task->nursery, NULL);
+}
+
 static void loop(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -109,7 +116,7 @@ static void loop(void)
         if (jrt_fails(JRT_FAULT_DEATH))
             jrt_store_relaxed(&worker->doomed, true); /* relaxed: its own. */
         bool doomed = task == NULL && jrt_worker_doomed(worker);
-        if (task == NULL && !doomed && worker->stolen == 0)
+        if (task == NULL && !doomed && worker->stolen == 0 && !jrt_again_is_crowd(worker))
             task = jrt_pick_fast(worker, !jrt_fences_are_light());
         if (task == NULL && !doomed) task = jrt_pick(worker, false);
         if (task == NULL && !doomed) task = jrt_idle(worker);
@@ -118,8 +125,8 @@ static void loop(void)
             /* A cancelled task needs no stack: it must not wait for memory. */
             bool fits = worker->strand->class >= task->stack_class && !worker->strand->last;
             if (jrt_likely(fits) || is_skipped(task)) {
-                jrt_count(&worker->stats.tasks_by_loop);
-                worker = jrt_task_run(worker, task, task->nursery, NULL);
+                worker = jrt_crowd_runs(worker, task) ? jrt_crowd_run(worker, task)
+                                                      : run_one(worker, task);
             } else if (worker->strand->last) {
                 run_from_last(worker, task);
             } else {
@@ -151,6 +158,7 @@ void jrt_worker_main(void *argument)
         return;
     }
     jrt_arrivals_tell(worker, true);
+    jrt_crew_begin(worker);
     worker->thread = thread;
     worker->error_at = &errno;
     worker->picked_ns = worker->turns.looked_ns = worker->turns.asked_ns = jrt_clock_now_ns();

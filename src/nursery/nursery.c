@@ -28,13 +28,13 @@
  */
 #include "nursery/nursery.h"
 
+#include "books/books.h"
 #include "cancel/cancel.h"
 #include "cancel/wait.h"
 #include "means/call.h"
 #include "means/purse.h"
 #include "means/room.h"
 #include "means/terms.h"
-#include "nursery/books.h"
 #include "nursery/executor.h"
 #include "nursery/run.h"
 #include "task/note.h"
@@ -178,12 +178,12 @@ static bool take_off(struct jrt_nursery *n, struct jrt_task *task)
     return !joinable;
 }
 
-void jrt_nursery_count_off(struct jrt_nursery *n)
+void jrt_nursery_count_off_some(struct jrt_nursery *n, int64_t children)
 {
     janus_scheduler *scheduler = n->scheduler;
     bool             root = n->owner == NULL;
-    /* acq_rel: this child's writes before the count, all others' before the final state. */
-    int64_t left = jrt_fetch_sub_acq_rel(&n->pending, (int64_t)1) - 1;
+    /* acq_rel: these children's writes before the count, all others' before the final state. */
+    int64_t left = jrt_fetch_sub_acq_rel(&n->pending, children) - children;
     jrt_debug_invariant("nursery-count", left >= 0);
     if (left == 0) {
         finish(n);
@@ -191,6 +191,8 @@ void jrt_nursery_count_off(struct jrt_nursery *n)
         root_done(scheduler); /* a thread may wait for an open root to be empty */
     }
 }
+
+void jrt_nursery_count_off(struct jrt_nursery *n) { jrt_nursery_count_off_some(n, 1); }
 
 /* Zeroes what is not clean, [task-clean]. Nobody else knows the task any more. */
 static void wipe(struct jrt_task *task)
@@ -226,9 +228,9 @@ void jrt_nursery_child_done(struct jrt_worker *worker, struct jrt_task *task,
     struct jrt_resident *resident = jrt_task_is_resident(task) ? jrt_resident_of(task) : NULL;
     if (jrt_unlikely(resident != NULL)) {
         resident->rules->ending(resident, task, cancelled);
-    } else if (jrt_unlikely(is_failure(task, cancelled))) {
-        note_failure(n, task);
     }
+    bool is_child = jrt_likely(resident == NULL) || resident->rules->is_child;
+    if (jrt_unlikely(is_failure(task, cancelled)) && is_child) note_failure(n, task);
     /* The child obeyed a cancel further up: cancel the nurseries between, too. A child that obeyed
      * a token, or its supervisor, ends alone. */
     if (jrt_unlikely(cancelled)) jrt_nursery_follow(n);

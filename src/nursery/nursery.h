@@ -10,10 +10,6 @@
 #include "task/nursery.h"
 #include "task/purse.h"
 
-/* Keeps the failure that was counted last, if there is room. Under the nursery's lock. */
-void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task);
-void jrt_failures_free(struct jrt_nursery *n);
-
 /* A nursery on the heap that its task pays for. */
 struct jrt_paid_nursery {
     janus_nursery      nursery; /* first */
@@ -63,6 +59,15 @@ struct jrt_nursery *jrt_nursery_innermost(const struct jrt_task *task);
 bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_entry *entry,
                      void *argument, const char *name);
 
+/* As janus_spawn_with, for an entry whose argument the library allocates. A spawn may end the
+ * spawner while it pays or waits for room. So `maker` is called after that, and no argument is
+ * lost. It returns memory of malloc, or NULL. If the child is not started, the memory is freed. In
+ * spawn.c. */
+typedef void *jrt_argument_maker(const void *recipe);
+janus_status  jrt_spawn_made(janus_nursery *nursery, janus_entry *entry, jrt_argument_maker *maker,
+                             const void *recipe, const janus_spawn_options *options,
+                             janus_task_id *out);
+
 /* Adds the owner's own count, so that the last child can make the nursery final. */
 void jrt_nursery_merge(struct jrt_nursery *n);
 
@@ -90,6 +95,8 @@ void jrt_nursery_thread_goes_on(struct jrt_nursery *n);
 
 /* Counts one child off the shared count. The last one ends the nursery, which may then be gone. */
 void jrt_nursery_count_off(struct jrt_nursery *n);
+/* Counts off several that ended on this worker, [crowd-count]. */
+void jrt_nursery_count_off_some(struct jrt_nursery *n, int64_t children);
 
 /* Ends a task, however its call ended. The nursery owns the record from here on. `below` is the
  * task that ran it in place, or NULL. In nursery.c. */
@@ -118,6 +125,9 @@ void jrt_task_retire(janus_scheduler *scheduler, struct jrt_worker *worker, stru
 /* Drops the argument of a task that will never start, if its spawn named a function. In
  * ending.c. */
 void jrt_task_drop_argument(struct jrt_task *task);
+
+/* Calls `drop` as a callback of the task, whose end is not counted yet. */
+void jrt_task_drop(struct jrt_task *task, void (*drop)(void *), void *argument);
 
 /* Ends the current task here, after its open nurseries. */
 __attribute__((noreturn)) void jrt_task_break_off(struct jrt_task *task, enum jrt_ending how);
@@ -157,12 +167,15 @@ struct jrt_resident_rules {
     /* The task is about to be started. */
     void (*begins)(struct jrt_resident *resident, struct jrt_task *task);
     /* The task has nothing to do and rests if the keeper agrees. The keeper then calls jrt_rest_now
-     * under the lock that its wakers take. False: there is something to do. */
+     * under the lock that its wakers take. False: there is something to do. NULL: the task does not
+     * rest any more, and JRT_REST is a result. */
     bool (*rests)(struct jrt_resident *resident, struct jrt_worker *worker, struct jrt_task *task);
     /* The call has ended for good. The record and its purse are still there. */
     void (*ending)(struct jrt_resident *resident, struct jrt_task *task, bool cancelled);
     /* The record is free, and so is the child's room. The nursery still counts the child. */
     void (*ended)(struct jrt_resident *resident);
+    bool is_child;     /* its failure is one of its nursery, [rest-end] */
+    bool is_breakable; /* a deadlock ends its rest */
 };
 
 struct jrt_resident {
@@ -183,11 +196,18 @@ static inline struct jrt_resident *jrt_resident_of(const struct jrt_task *task)
     return (struct jrt_resident *)(uintptr_t)task->site;
 }
 
-/* Whether a call that ended so only rests. */
+/* Whether a resident's call that ended so only rests. */
 static inline bool jrt_rest_wanted(const struct jrt_task *task, int how)
 {
-    return how == JRT_ENDED_RETURNED && task->landing.result == JRT_REST;
+    return how == JRT_ENDED_RETURNED && task->landing.result == JRT_REST &&
+           jrt_resident_of(task)->rules->rests != NULL;
 }
+
+/* The current task, which nobody else knows yet, becomes resident. In rest.c. */
+void jrt_rest_adopt(struct jrt_task *task, struct jrt_resident *resident);
+
+/* A task that jrt_rest_adopt made resident has ended: it is an ordinary one again. */
+void jrt_rest_disown(struct jrt_task *task, const janus_site *site);
 
 /* The current task has returned JRT_REST: it rests, or runs again. `below` ran it in place, or is
  * NULL. Returns the worker. */

@@ -20,15 +20,25 @@
  *   asked twice: while the record tells how the task ended, and when the room of the task is free
  *   for another. In between nobody can reach the task. The nursery counts the child until the
  *   second call has returned, so it cannot end while the keeper starts another.
+ *   The keeper of a resting task (rest/rest.c) has nothing to decide. Such a task is a child like
+ *   any other, and its failure is its nursery's.
+ *
+ * [rest-adopt]  A resting task begins as an ordinary one, so all that restricts a spawn holds for
+ *   it, too. It becomes resident when it first runs, and its site becomes that of the resident. At
+ *   its end it gets its own site back, because its record may outlive the resident. Others read the
+ *   site of a task that is on a list. The parent finds a joinable child by its id, even if no list
+ *   has it. So both changes are made under the lock that these readers take.
  */
 #include "nursery/nursery.h"
 
 #include "cancel/cancel.h"
 #include "cancel/park.h"
+#include "cancel/wait.h"
 #include "means/purse.h"
 #include "means/terms.h"
 #include "task/note.h"
 #include "task/state.h"
+#include "work/turn.h"
 #include "work/work.h"
 
 /* Whether a purse says nothing that a new one would not say. */
@@ -38,7 +48,7 @@ static bool is_empty(const struct jrt_nursery *n, const struct jrt_purse *purse)
     return policy == JANUS_EXHAUSTION_AUTO && !purse->hard && purse->heap == NULL &&
            purse->terms == NULL && purse->ledger == NULL && !purse->has_wards &&
            purse->stack == 0 && purse->seat == NULL && purse->runner == NULL &&
-           purse->rare == NULL && purse->owed_rounds == 0;
+           purse->rare == NULL && purse->owed_rounds == 0 && purse->defers == 0 && !purse->cleaning;
 }
 
 /* Gives the fuel back, [rest-books]. */
@@ -50,6 +60,7 @@ static void settle(struct jrt_worker *worker, struct jrt_task *task)
         jrt_purse_close(worker, task);
         return;
     }
+    jrt_debug_invariant("purse-lodged", !purse->lodged); /* the stack goes, the purse stays */
     uint64_t rest = purse->started ? jrt_purse_settled(purse, jrt_fuel_get()) : 0;
     purse->left.ops = janus_units_add(purse->left.ops, rest);
     purse->started = false;
@@ -58,13 +69,41 @@ static void settle(struct jrt_worker *worker, struct jrt_task *task)
 
 bool jrt_rest_now(struct jrt_worker *worker, struct jrt_task *task)
 {
-    uint32_t parking = JRT_PARKING | JRT_INTERRUPTIBLE;
+    uint32_t parking = jrt_load_relaxed(&task->park); /* relaxed: the cas decides. */
+    uint32_t parked = (parking & ~(uint32_t)JRT_PARK_MASK) | JRT_PARKED;
     jrt_task_move_to_wait(task, worker);
+    bool waits = (parking & JRT_PARK_MASK) == JRT_PARKING;
     /* acq_rel: [park-wake]; the next worker sees the record as it is now. */
-    if (jrt_cas_acq_rel(&task->park, &parking, (uint32_t)(JRT_PARKED | JRT_INTERRUPTIBLE)))
-        return true;
+    if (waits && jrt_cas_acq_rel(&task->park, &parking, parked)) return true;
     jrt_task_move(task, JANUS_TASK_STATE_READY);
     return false;
+}
+
+/* Sets the site of the current task, which others may be reading. */
+static void set_site(struct jrt_task *task, const janus_site *site)
+{
+    /* relaxed: its own. */
+    bool known = jrt_load_relaxed(&task->linked) || task->joinable; /* [rest-adopt] */
+    if (known) jrt_nursery_lock(task->nursery);
+    task->site = site;
+    if (known) jrt_nursery_unlock(task->nursery);
+}
+
+void jrt_rest_adopt(struct jrt_task *task, struct jrt_resident *resident)
+{
+    static const janus_site unknown = {.file = NULL};
+    /* relaxed: nobody else links it before it has waited. */
+    jrt_debug_invariant("rest-adopt", !jrt_load_relaxed(&task->linked));
+    resident->site = task->site != NULL ? *task->site : unknown;
+    set_site(task, &resident->site);
+    task->dirty = task->resident = true;
+    task->drop = NULL; /* it begins */
+}
+
+void jrt_rest_disown(struct jrt_task *task, const janus_site *site)
+{
+    set_site(task, site);
+    task->resident = false;
 }
 
 void jrt_rest_first(struct jrt_worker *worker, struct jrt_task *task)
@@ -84,7 +123,7 @@ void jrt_rest_first(struct jrt_worker *worker, struct jrt_task *task)
 static void run_again(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_NONE); /* relaxed: for dumps. */
-    jrt_store_relaxed(&task->park, (uint32_t)JRT_AWAKE);    /* relaxed: no waker knows it. */
+    jrt_debug_invariant("task-rest", jrt_wait_is_over(task));
     /* relaxed: its own. */
     if (jrt_load_relaxed(&task->state) != JANUS_TASK_STATE_READY)
         jrt_task_move(task, JANUS_TASK_STATE_READY);
@@ -95,7 +134,9 @@ struct jrt_worker *jrt_rest(struct jrt_task *task, struct jrt_task *below)
 {
     struct jrt_worker   *worker = jrt_worker_self();
     struct jrt_resident *resident = jrt_resident_of(task);
-    jrt_debug_invariant("task-rest", task->innermost == NULL && task->defers == NULL);
+    uint32_t may_end = JRT_INTERRUPTIBLE | (resident->rules->is_breakable ? JRT_BREAKABLE : 0u);
+    jrt_debug_invariant("task-rest", task->innermost == NULL);
+    if (jrt_unlikely(worker->until_others == 1)) jrt_turn_rests(worker, task);
     settle(worker, task);
     jrt_debug_invariant("rest-books", task->purse == NULL || !task->purse->started);
     jrt_task_link(task);
@@ -104,8 +145,8 @@ struct jrt_worker *jrt_rest(struct jrt_task *task, struct jrt_task *below)
     task->argument = resident;
     worker->current = below;
     jrt_store_relaxed(&task->wait, (uint8_t)JRT_WAIT_MAIL); /* relaxed: for dumps. */
-    /* relaxed: nobody knows yet that it waits. It is not BREAKABLE: it may wait for ever. */
-    jrt_store_relaxed(&task->park, (uint32_t)(JRT_PARKING | JRT_INTERRUPTIBLE));
+    /* relaxed: nobody knows yet that it waits. An actor is not BREAKABLE: it may wait for ever. */
+    jrt_store_relaxed(&task->park, JRT_PARKING | may_end);
     jrt_fence_light_seq_cst(); /* seq_cst: [cancel-park]. */
     bool cancelled = jrt_task_cancelled_itself(task) != JANUS_CANCEL_REASON_NONE;
     if (!cancelled && resident->rules->rests(resident, worker, task)) return worker;

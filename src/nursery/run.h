@@ -52,16 +52,13 @@ struct jrt_worker *jrt_task_ran_slow(struct jrt_task *task, int how, struct jrt_
 /* Calls a task's entry where exceptions may exist: puts those that the thread is handling aside. */
 int jrt_task_call_aside(struct jrt_task *task);
 
-/* Ends a child of n that has run in place, if nothing else is to be done. */
-static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task *task,
-                                      struct jrt_nursery *n)
+/* Ends a child for which nothing else is to be done. The caller counts it off. */
+static inline void jrt_task_over_here(struct jrt_worker *worker, struct jrt_task *task)
 {
     /* Otherwise nobody sees it: the record is free. */
     if (JRT_DEBUG) jrt_task_move(task, JANUS_TASK_STATE_COMPLETED);
     jrt_task_free_here(worker, task);
     jrt_quota_give(&worker->quota);
-    jrt_debug_invariant("nursery-count", n->local > 0);
-    n->local--;
 }
 
 /* It has run, for n's owner or NULL, whose fuel `below` was, and ended so; `traced` is a constant.
@@ -79,7 +76,9 @@ static inline __attribute__((always_inline)) struct jrt_worker *jrt_task_ran(str
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     worker->current = owner;
     if (traced && worker->trace != NULL) jrt_note_complete(worker, task);
-    jrt_task_over_here(worker, task, n);
+    jrt_task_over_here(worker, task);
+    jrt_debug_invariant("nursery-count", n->local > 0);
+    n->local--;
     jrt_fuel_set(below);
     return worker;
 }

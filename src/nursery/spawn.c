@@ -9,6 +9,7 @@
 #include "means/room.h"
 #include "means/terms.h"
 #include "means/trouble.h"
+#include "nursery/crowd.h"
 #include "nursery/executor.h"
 #include "nursery/nursery.h"
 #include "nursery/pay.h"
@@ -243,18 +244,29 @@ static void look_at_stack(void)
     worker == NULL ? jrt_plain_check(1) : jrt_worker_stack_check(worker);
 }
 
-static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argument,
-                          const janus_spawn_options *options, janus_task_id *out)
+/* Does what may yield, end the spawner, or refuse: pays, and takes what the child needs. */
+static inline __attribute__((always_inline)) janus_status admit(struct jrt_nursery        *n,
+                                                                janus_entry               *entry,
+                                                                const janus_spawn_options *options,
+                                                                struct jrt_taken          *taken)
 {
     look_at_stack();
     if (entry == NULL) return unpaid(JANUS_INVALID);
     /* Only a supervisor starts children in its nursery. */
     if (jrt_unlikely(n->on_heap == JRT_SUPERVISED)) return unpaid(JANUS_STATE);
     if (jrt_nursery_state(n) != JANUS_NURSERY_STATE_OPEN) return unpaid(JANUS_CLOSED);
+    if (jrt_unlikely(jrt_crowd_is_there(jrt_worker_self()))) jrt_crowd_give_way(jrt_worker_self());
+    janus_status status = pay(n, jrt_worker_self());
+    if (status == JANUS_OK) status = jrt_taken_take(n, options, taken);
+    return status == JANUS_OK ? status : unpaid(status);
+}
+
+static janus_status spawn(struct jrt_nursery *n, janus_entry *entry, void *argument,
+                          const janus_spawn_options *options, janus_task_id *out)
+{
     struct jrt_taken taken;
-    janus_status     status = pay(n, jrt_worker_self());
-    if (status == JANUS_OK) status = jrt_taken_take(n, options, &taken);
-    if (status != JANUS_OK) return unpaid(status);
+    janus_status     status = admit(n, entry, options, &taken);
+    if (status != JANUS_OK) return status;
     return start_child(n, entry, argument, options, &taken, out);
 }
 
@@ -411,7 +423,7 @@ bool jrt_spawn_piece(struct jrt_nursery *n, struct jrt_worker *worker, janus_ent
 {
     struct jrt_task *task = jrt_task_alloc(n->scheduler, worker);
     if (task == NULL) return false;
-    if (!jrt_quota_take(&worker->quota, worker)) {
+    if (!jrt_quota_take_meekly(&worker->quota, worker)) {
         jrt_task_free_here(worker, task);
         return false;
     }
@@ -468,15 +480,44 @@ static janus_status may_hurry(const janus_spawn_options *options)
     return jrt_terms_outside();
 }
 
+/* Checks the options of a spawn. */
+static janus_status read_options(const janus_nursery *nursery, const janus_spawn_options *given,
+                                 janus_spawn_options *options)
+{
+    if (nursery == NULL || decode(given, options) != JANUS_OK) return unpaid(JANUS_INVALID);
+    return may_hurry(options); /* [spawn-high] */
+}
+
 janus_status janus_spawn_with(janus_nursery *nursery, janus_entry *entry, void *argument,
                               const janus_spawn_options *given, janus_task_id *out)
 {
     look_at_stack();
     janus_spawn_options options;
-    if (nursery == NULL || decode(given, &options) != JANUS_OK) return unpaid(JANUS_INVALID);
-    janus_status may = may_hurry(&options); /* [spawn-high] */
-    if (jrt_unlikely(may != JANUS_OK)) return may;
+    janus_status        status = read_options(nursery, given, &options);
+    if (jrt_unlikely(status != JANUS_OK)) return status;
     return spawn(jrt_nursery_of(nursery), entry, argument, &options, out);
+}
+
+janus_status jrt_spawn_made(janus_nursery *nursery, janus_entry *entry, jrt_argument_maker *maker,
+                            const void *recipe, const janus_spawn_options *given,
+                            janus_task_id *out)
+{
+    look_at_stack();
+    janus_spawn_options options;
+    struct jrt_taken    taken;
+    janus_status        status = read_options(nursery, given, &options);
+    if (status != JANUS_OK) return status;
+    struct jrt_nursery *n = jrt_nursery_of(nursery);
+    status = admit(n, entry, &options, &taken);
+    if (status != JANUS_OK) return status;
+    void *argument = maker(recipe);
+    if (argument == NULL) {
+        jrt_taken_return(n, jrt_worker_self(), NULL, &taken);
+        return JANUS_NO_MEMORY;
+    }
+    status = start_child(n, entry, argument, &options, &taken, out);
+    if (status != JANUS_OK) free(argument);
+    return status;
 }
 
 janus_status janus_spawn_wait_at(janus_nursery *nursery, janus_entry *entry, void *argument,

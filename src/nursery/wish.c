@@ -59,8 +59,8 @@ static struct jrt_list_node *join(janus_scheduler *scheduler, struct jrt_terms *
     jrt_fetch_add_relaxed(&scheduler->wishes, 1u); /* relaxed: the fence follows. */
     jrt_unlock(&scheduler->limit.lock);
     jrt_turn_toll(jrt_worker_self(), JRT_TOLL_FENCE);
-    jrt_fence_heavy_seq_cst();       /* seq_cst: [limit-wish]. */
-    jrt_idle_wake_keeper(scheduler); /* it looks every now and then */
+    jrt_fence_heavy_seq_cst();          /* seq_cst: [limit-wish]. */
+    jrt_idle_wake_keeper(scheduler, 0); /* it looks every now and then */
     return list;
 }
 

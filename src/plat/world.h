@@ -235,6 +235,14 @@ static inline void *jrt_aligned_alloc(size_t alignment, size_t bytes)
     return jrt_fails(JRT_FAULT_MEMORY) ? NULL : aligned_alloc(alignment, bytes);
 }
 
+/* jrt_aligned_alloc for a pool that outlives worlds. What earlier worlds left there must not decide
+ * whether a world draws a fault. So the caller draws it, each time it takes something from the
+ * pool. */
+static inline void *jrt_aligned_alloc_for_ever(size_t alignment, size_t bytes)
+{
+    return aligned_alloc(alignment, bytes);
+}
+
 static inline char *jrt_strndup(const char *text, size_t max_bytes)
 {
     return jrt_fails(JRT_FAULT_MEMORY) ? NULL : strndup(text, max_bytes);

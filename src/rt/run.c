@@ -4,7 +4,7 @@
 
 #include "base/options.h"
 #include "base/outside.h"
-#include "nursery/books.h"
+#include "books/books.h"
 #include "nursery/nursery.h"
 #include "task/upcalls.h"
 #include "task/worker.h"

@@ -30,9 +30,9 @@
 #include "task/task.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
+#include "work/crew.h"
 #include "work/limit.h"
 #include "work/poll.h"
-#include "work/replace.h"
 #include "work/work.h"
 
 #include <errno.h>
@@ -177,10 +177,8 @@ static void free_all(janus_scheduler *scheduler)
     if (scheduler->roster_open) jrt_roster_fini(&scheduler->roster);
     if (scheduler->depot != NULL) jrt_depot_close(scheduler->depot);
     if (scheduler->fault_open) jrt_fault_close();
-    jrt_timer_disarm(&scheduler->timers, &scheduler->watch.timer);
-    jrt_timers_fini(&scheduler->timers);
+    jrt_sched_timers_close(scheduler);
     pthread_mutex_destroy(&scheduler->inject_lock);
-    pthread_mutex_destroy(&scheduler->timer_lock);
     pthread_mutex_destroy(&scheduler->idle_lock);
     pthread_mutex_destroy(&scheduler->threads_lock);
     pthread_mutex_destroy(&scheduler->seats_lock);
@@ -302,13 +300,11 @@ janus_status jrt_scheduler_open(const janus_scheduler_options *given, janus_sche
     scheduler->on_panic = options.on_panic;
     scheduler->on_panic_argument = options.on_panic_argument;
     scheduler->quiet_panics = options.quiet_panics;
-    jrt_store_relaxed(&scheduler->timer_next, JRT_NEVER);    /* relaxed: nobody knows it. */
     jrt_store_relaxed(&scheduler->cancels, JRT_CANCELS_ONE); /* relaxed: nobody knows it. */
     jrt_store_relaxed(&jrt_poller_forked, false); /* relaxed: [poller-fork], one thread's. */
-    jrt_timers_init(&scheduler->timers);
+    jrt_sched_timers_open(scheduler);
     jrt_list_init(&scheduler->roots);
     pthread_mutex_init(&scheduler->inject_lock, NULL);
-    pthread_mutex_init(&scheduler->timer_lock, NULL);
     pthread_mutex_init(&scheduler->idle_lock, NULL);
     pthread_mutex_init(&scheduler->threads_lock, NULL);
     pthread_mutex_init(&scheduler->seats_lock, NULL);

@@ -11,7 +11,6 @@
 #include "task/task.h"
 #include "task/worker.h"
 #include "work/leave.h"
-#include "work/straight.h"
 #include "work/turn.h"
 #include "work/work.h"
 

@@ -6,6 +6,9 @@
 #ifndef JRT_SCHED_TIMER_H
 #define JRT_SCHED_TIMER_H
 
+#include "base/atomic.h"
+
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,12 +19,15 @@ struct jrt_timer {
     uint64_t deadline_ns;
     uint64_t sequence; /* order of arming; of equal deadlines the lower is due first */
     uint32_t index;    /* place in the heap; 0: not armed */
+    uint32_t set;      /* number of the set it was armed in, + 1; 0: in none. The user's */
 };
 
-/* A timer and what it does when it is due, under the timers' lock: wake, or note something. */
+/* A timer and what happens when it is due, under the lock of its set. It ends the wait of a task,
+ * or calls `ring`, which wakes or notes something. */
 struct jrt_alarm {
-    struct jrt_timer timer; /* first */
-    void             (*ring)(struct jrt_alarm *alarm);
+    struct jrt_timer timer;                            /* first */
+    int32_t          status;                           /* that ends the wait */
+    void             (*ring)(struct jrt_alarm *alarm); /* NULL: `subject` is a task that waits */
     void            *subject;
 };
 
@@ -39,6 +45,13 @@ struct jrt_timers {
 };
 
 enum { JRT_TIMERS_ROOT = 3, JRT_TIMERS_MAX = 1 << 30 };
+
+/* Timers that one worker arms. What a look without the lock reads is in the same line. */
+struct jrt_timer_set {
+    _Alignas(64) _Atomic(uint64_t) next; /* the earliest deadline, written under the lock */
+    pthread_mutex_t   lock;
+    struct jrt_timers timers;
+};
 
 /* Makes it empty. Takes no memory. */
 void jrt_timers_init(struct jrt_timers *timers);
@@ -61,6 +74,12 @@ void jrt_timer_disarm(struct jrt_timers *timers, struct jrt_timer *timer);
 /* Takes out the earliest timer if its deadline is not after `now_ns`, otherwise returns NULL. The
  * timer is then not armed. Equal deadlines come in the order of arming. O(log n). */
 struct jrt_timer *jrt_timers_pop_due(struct jrt_timers *timers, uint64_t now_ns);
+
+/* The timer that jrt_timers_pop_due takes out next; NULL: nothing is armed. */
+static inline struct jrt_timer *jrt_timers_first(const struct jrt_timers *timers)
+{
+    return timers->count > 0 ? timers->entries[JRT_TIMERS_ROOT].timer : NULL;
+}
 
 /* The earliest deadline; UINT64_MAX: nothing is armed. */
 static inline uint64_t jrt_timers_next(const struct jrt_timers *timers)

@@ -27,7 +27,7 @@
  *
  * [slab-idle]  a slab is unmapped only when all its stacks are on its free list.
  *
- * Locks: everything here runs under the depot's lock.
+ * Locks: everything here runs under the depot's lock, but for jrt_slab_unmap.
  */
 #include "stack/slab.h"
 
@@ -78,18 +78,20 @@ struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class)
     slab->base = mapping + front;
     slab->bytes = bytes;
     jrt_list_init(&slab->link);
+    jrt_list_init(&slab->leaving);
     return slab;
 }
 
-void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder)
+void jrt_slab_retire(struct jrt_slab *slab, struct jrt_ladder *ladder)
 {
     jrt_invariant("slab-idle", slab->given == 0);
     for (uint32_t i = 0; i < slab->carved; i++) {
         jrt_ladder_forget(ladder, (janus_guard)slab->stacks[i].guard, 1);
         jrt_sanitizer_stack_gone(&slab->stacks[i].valgrind_id);
     }
-    jrt_map_release(slab, slab->bytes);
 }
+
+void jrt_slab_unmap(struct jrt_slab *slab) { jrt_map_release(slab, slab->bytes); }
 
 janus_status jrt_slab_carve(struct jrt_slab *slab, struct jrt_ladder *ladder, struct iovec *scratch)
 {

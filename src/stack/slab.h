@@ -47,14 +47,15 @@ struct jrt_slab {
     struct jrt_list_node  link;  /* on one of its class's three lists */
     struct jrt_list_node *where; /* which of the three */
     struct jrt_stack_class *class;
-    char             *base;       /* of the first guard */
-    size_t            bytes;      /* of the whole mapping, this page included */
-    struct jrt_stack *free_list;  /* carved and not given */
-    uint32_t          carved;     /* stacks that have their guard */
-    uint32_t          given;      /* of these, not on the free list */
-    uint32_t          idle_warm;  /* on the free list with pages that may be resident */
-    size_t            idle_bytes; /* an upper bound of what is resident of these */
-    struct jrt_stack  stacks[];   /* class->slab_stacks */
+    char                *base;       /* of the first guard */
+    size_t               bytes;      /* of the whole mapping, this page included */
+    struct jrt_stack    *free_list;  /* carved and not given */
+    uint32_t             carved;     /* stacks that have their guard */
+    uint32_t             given;      /* of these, not on the free list */
+    uint32_t             idle_warm;  /* on the free list with pages that may be resident */
+    size_t               idle_bytes; /* an upper bound of what is resident of these */
+    struct jrt_list_node leaving;    /* on the depot's list of that name, or alone */
+    struct jrt_stack     stacks[];   /* class->slab_stacks */
 };
 
 /* Sets the sizes of a class and empties its lists. `more_bytes`: usable beyond the promised
@@ -65,8 +66,10 @@ void jrt_stack_class_init(struct jrt_stack_class *class, size_t promised_bytes, 
 /* Maps a slab, with nothing carved and on no list. NULL: the system refused. */
 struct jrt_slab *jrt_slab_create(struct jrt_stack_class *class);
 
-/* Unmaps a slab that is on no list. */
-void jrt_slab_destroy(struct jrt_slab *slab, struct jrt_ladder *ladder);
+/* Takes a slab that is on no list off the ladder's books. Afterwards its owner unmaps it, without
+ * the depot's lock. */
+void jrt_slab_retire(struct jrt_slab *slab, struct jrt_ladder *ladder);
+void jrt_slab_unmap(struct jrt_slab *slab);
 
 /* Guards some more stacks and puts them on the free list. FULL: the mapping budget of a fixed rung
  * is spent. NO_MEMORY: the system refused. `scratch` has JRT_RANGES_MAX entries, too large for the

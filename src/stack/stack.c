@@ -12,7 +12,8 @@
  *          | partly used slabs first, then idle ones, then a new one
  *          v                        v
  *       carve                    above half of idle_max: keep the tops of large stacks;
- *                                above all of it: unmap idle slabs, drop idle pages
+ *                                above all of it: unmap idle slabs, drop idle pages,
+ *                                at once or later
  *
  * A cache gives the newest stack first, because its top page is in this core's cache. The depot
  * fills partly used slabs first, so that others become wholly idle. Only wholly idle slabs can be
@@ -28,9 +29,20 @@
  *   promises, at least a page. A child runs in place while its ancestors use no more than that
  *   eighth. Untouched memory costs only address space.
  *
- * When a crowd of tasks ends, slab after slab becomes idle. Dropping the pages of a slab that will
+ * [depot-later]  To unmap a stack that was used costs more than all else at a task's end. Other
+ *   workers pay for it, too: the kernel interrupts their CPUs. So in a scheduler's depot a slab
+ *   past the limit only joins `leaving`. A worker that is about to sleep returns the memory, slab
+ *   by slab, and stops when it is woken. If no worker has had time for late_ns, the busy ones do
+ *   it in turn, in a sixteenth of the time of one. Meanwhile a new stack comes from an idle slab
+ *   of its size first. Where stacks of another size take new memory, idle slabs of several times
+ *   that much are returned at once: their books are upper bounds. So the depot never holds much
+ *   more than its stacks have held together since a worker last slept, or for late_ns. Where the
+ *   system refuses a mapping, the idle slabs past the limit go at once, and it is asked again. A
+ *   pool of fibers has no workers, so its depot does not wait.
+ *
+ * When a crowd of fibers ends, slab after slab becomes idle. Dropping the pages of a slab that will
  * soon be unmapped is a waste: it costs more than the unmapping. So a slab's pages are dropped only
- * after JRT_SLABS_LEAVING other slabs have reached the same point, if it has not become idle
+ * after LEAVING_MAX other slabs have reached the same point, if it has not become idle
  * meanwhile. The idle stacks of that many slabs may stay warm beyond idle_max. Of large stacks only
  * the tops stay. Ordinary stacks are not cut to their tops, for the same reason: a crowd of 1000
  * would end 1.6 times as slowly.
@@ -43,8 +55,10 @@
 #include "stack/stack.h"
 
 #include "base/assert.h"
+#include "plat/seam.h"
 #include "plat/world.h"
 
+#include <errno.h>
 #include <janusrt/profile.h>
 #include <string.h>
 
@@ -53,7 +67,13 @@ enum {
     CACHE_BATCH = 16,      /* stacks moved between cache and depot at once */
     CACHE_BYTES = 8 << 20, /* all classes together, as if each stack was used to its end */
     PURGE_BATCH = 16,      /* idle stacks of a slab that are worth a system call */
+    LEAVING_MAX = 4,       /* about as many as threads that end a crowd at once */
+    LATE_SHARE = 16,       /* of a busy worker's time, [depot-later] */
+    GROWN_MAX = 4 << 20,   /* bytes past the limit before idle ones are returned, [depot-later] */
+    GROWN_TIMES = 4,       /* the books of what is idle are upper bounds */
 };
+
+static const uint64_t late_ns = 1000000000; /* [depot-later] */
 
 static const size_t smallest = JANUS_STACK_BYTES_MIN;
 
@@ -95,6 +115,8 @@ janus_status jrt_depot_init(struct jrt_depot *depot, const struct jrt_depot_opti
     if (pthread_mutex_init(&depot->lock, NULL) != 0) return JANUS_NO_MEMORY;
     depot->guard_bytes = options->guard_bytes;
     depot->idle_max = options->idle_bytes;
+    depot->later = options->later;
+    jrt_list_init(&depot->leaving);
     size_t page = jrt_page_bytes();
     for (unsigned i = 0; i < JRT_STACK_CLASSES; i++) {
         size_t bytes = smallest << i;
@@ -123,7 +145,7 @@ janus_status jrt_depot_open(janus_guard guard, size_t idle_bytes, struct jrt_dep
     depot = jrt_malloc(sizeof *depot);
     if (depot == NULL) return JANUS_NO_MEMORY;
     const struct jrt_depot_options options = {
-        .guard = guard, .idle_bytes = idle_bytes, .shared = true};
+        .guard = guard, .idle_bytes = idle_bytes, .shared = true, .later = true};
     janus_status status = jrt_depot_init(depot, &options);
     if (status != JANUS_OK) {
         free(depot);
@@ -173,17 +195,30 @@ static void place(struct jrt_slab *slab)
     slab->where = where;
 }
 
-static void release(struct jrt_depot *depot, struct jrt_slab *slab)
+/* Takes a slab off `leaving`, if it is there. */
+static void stay(struct jrt_depot *depot, struct jrt_slab *slab)
+{
+    if (jrt_list_empty(&slab->leaving)) return;
+    jrt_list_remove(&slab->leaving);
+    depot->leaving_count--;
+}
+
+/* Takes an idle slab off the books. Its memory is still mapped. */
+static void retire(struct jrt_depot *depot, struct jrt_slab *slab)
 {
     jrt_list_remove(&slab->link);
-    for (unsigned i = 0; i < JRT_SLABS_LEAVING; i++) {
-        if (depot->leaving[i] == slab) depot->leaving[i] = NULL;
-    }
+    stay(depot, slab);
     depot->idle -= slab->carved;
     depot->idle_bytes -= slab->idle_bytes;
     depot->reserved_bytes -= slab->bytes;
     for (uint32_t i = 0; i < slab->carved; i++) depot->carved[slab->stacks[i].guard]--;
-    jrt_slab_destroy(slab, &depot->ladder);
+    jrt_slab_retire(slab, &depot->ladder);
+}
+
+static void release(struct jrt_depot *depot, struct jrt_slab *slab)
+{
+    retire(depot, slab);
+    jrt_slab_unmap(slab);
 }
 
 void jrt_depot_fini(struct jrt_depot *depot)
@@ -198,6 +233,23 @@ void jrt_depot_fini(struct jrt_depot *depot)
     }
     jrt_invariant("depot-books", depot->idle == 0 && depot->idle_bytes == 0);
     pthread_mutex_destroy(&depot->lock);
+}
+
+/* Unmaps the idle slabs that should have gone already, [depot-later]. The system refused more
+ * memory. False: no slab was idle. */
+__attribute__((noinline, cold)) static bool release_late(struct jrt_depot *depot)
+{
+    bool                  some = false;
+    struct jrt_list_node *node = depot->leaving.prev;
+    while (node != &depot->leaving) {
+        struct jrt_slab *slab = jrt_list_entry(node, struct jrt_slab, leaving);
+        node = node->prev;
+        if (slab->given > 0) continue;
+        release(depot, slab);
+        depot->slabs_released++;
+        some = true;
+    }
+    return some;
 }
 
 /* A slab of this class that has a stack or can carve one. NULL: the system refused. */
@@ -217,6 +269,7 @@ static struct jrt_slab *slab_to_take_from(struct jrt_depot *depot, struct jrt_st
         return jrt_list_entry(class->partial.next, struct jrt_slab, link);
     }
     struct jrt_slab *slab = jrt_slab_create(class);
+    if (slab == NULL && release_late(depot)) slab = jrt_slab_create(class);
     if (slab == NULL) return NULL;
     depot->reserved_bytes += slab->bytes;
     place(slab);
@@ -231,6 +284,9 @@ static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *c
     if (slab->free_list == NULL) {
         uint32_t     before = slab->carved;
         janus_status status = jrt_slab_carve(slab, &depot->ladder, depot->scratch);
+        if (jrt_unlikely(status != JANUS_OK) && release_late(depot)) {
+            status = jrt_slab_carve(slab, &depot->ladder, depot->scratch);
+        }
         if (status != JANUS_OK) return status;
         depot->idle += slab->carved - before;
         depot->carved[slab->stacks[before].guard] += slab->carved - before;
@@ -241,7 +297,10 @@ static janus_status take_one(struct jrt_depot  *depot, struct jrt_stack_class *c
     stack->free = false;
     depot->idle--;
     depot->given++;
-    if (stack->warmth != JRT_COLD) {
+    if (stack->warmth == JRT_COLD) {
+        bool past = depot->later && depot->idle_bytes > depot->idle_max;
+        if (past) depot->grown_bytes += class->stack_bytes;
+    } else {
         slab->idle_warm--;
         slab->idle_bytes -= jrt_stack_idle_bytes(stack);
         depot->idle_bytes -= jrt_stack_idle_bytes(stack);
@@ -258,28 +317,102 @@ static size_t purge(struct jrt_depot *depot, struct jrt_slab *slab)
     return jrt_slab_purge(slab, depot->scratch);
 }
 
-/* Queues a slab for dropping its idle pages, behind the slabs that were queued before. */
-static void purge_later(struct jrt_depot *depot, struct jrt_slab *slab)
+/* Takes the slab off `leaving` that joined first. NULL: none is there. */
+static struct jrt_slab *oldest_leaving(struct jrt_depot *depot)
 {
-    for (unsigned i = 0; i < JRT_SLABS_LEAVING; i++) {
-        if (depot->leaving[i] == slab) return;
-    }
-    struct jrt_slab **oldest = &depot->leaving[depot->leaving_next++ % JRT_SLABS_LEAVING];
-    struct jrt_slab  *late = *oldest;
-    *oldest = slab;
-    if (late != NULL && late->idle_warm > 0) (void)purge(depot, late);
+    if (jrt_list_empty(&depot->leaving)) return NULL;
+    struct jrt_slab *slab = jrt_list_entry(depot->leaving.prev, struct jrt_slab, leaving);
+    stay(depot, slab);
+    return slab;
 }
 
-/* Above the limit, unmaps an idle slab, and queues a slab with enough idle stacks. */
+/* Above the limit, unmaps an idle slab, and queues a slab with enough idle stacks. A scheduler's
+ * depot queues both, see depot-later. */
 static void trim_around(struct jrt_depot *depot, struct jrt_slab *slab)
 {
     if (depot->idle_bytes <= depot->idle_max) return;
-    if (slab->given == 0) {
+    if (slab->given == 0 && !depot->later) {
         release(depot, slab);
         depot->slabs_released++;
-    } else if (slab->idle_warm >= PURGE_BATCH || slab->idle_warm * 2 >= slab->class->slab_stacks) {
-        purge_later(depot, slab);
+        return;
     }
+    bool worth = slab->idle_warm >= PURGE_BATCH || slab->idle_warm * 2 >= slab->class->slab_stacks;
+    if (slab->given > 0 && !worth) return;
+    if (jrt_list_empty(&slab->leaving)) {
+        jrt_list_push_front(&depot->leaving, &slab->leaving);
+        depot->leaving_count++;
+    }
+    if (depot->later) {
+        jrt_store_relaxed(&depot->over, true); /* relaxed: a hint. */
+    } else if (depot->leaving_count > LEAVING_MAX) {
+        struct jrt_slab *late = oldest_leaving(depot);
+        if (late->idle_warm > 0) (void)purge(depot, late);
+    }
+}
+
+/* Returns the memory of one slab past the limit. *more: there is more to return. Returns the bytes
+ * by which the books fell. */
+static size_t return_one(struct jrt_depot *depot, bool *more)
+{
+    struct jrt_slab *gone = NULL, *slab = NULL;
+    bool             purged = false;
+    jrt_debug_invariant("depot-later", depot->later); /* a pool's depot leaves nothing to others */
+    jrt_lock(&depot->lock);
+    size_t before = depot->idle_bytes;
+    while (gone == NULL && !purged && depot->idle_bytes > depot->idle_max &&
+           (slab = oldest_leaving(depot)) != NULL) {
+        if (slab->given == 0) {
+            retire(depot, slab);
+            depot->slabs_released++;
+            gone = slab;
+        } else if (slab->idle_warm > 0) {
+            (void)purge(depot, slab);
+            purged = true;
+        }
+    }
+    size_t returned = before - depot->idle_bytes;
+    *more = depot->idle_bytes > depot->idle_max && !jrt_list_empty(&depot->leaving);
+    if (!*more) {
+        jrt_store_relaxed(&depot->over, false); /* relaxed, both: hints. */
+        jrt_store_relaxed(&depot->due_ns, (uint64_t)0);
+    }
+    jrt_unlock(&depot->lock);
+    if (gone != NULL) jrt_slab_unmap(gone);
+    return returned;
+}
+
+bool jrt_depot_return_some(struct jrt_depot *depot)
+{
+    bool more;
+    (void)return_one(depot, &more);
+    return more;
+}
+
+/* Returns more than stacks without memory have taken past the limit, [depot-later]. */
+__attribute__((noinline, cold)) static void make_up(struct jrt_depot *depot)
+{
+    int    error = errno; /* a task's, which goes on */
+    bool   more = true;
+    size_t returned = 0;
+    jrt_lock(&depot->lock);
+    size_t grown = depot->grown_bytes;
+    depot->grown_bytes = 0;
+    jrt_unlock(&depot->lock);
+    while (more && returned / GROWN_TIMES < grown) returned += return_one(depot, &more);
+    errno = error;
+}
+
+void jrt_depot_look_late(struct jrt_depot *depot, uint64_t now_ns)
+{
+    uint64_t due = jrt_load_relaxed(&depot->due_ns); /* relaxed, all: the cas chooses one worker. */
+    uint64_t next = now_ns + late_ns;
+    if (now_ns < due || !jrt_cas_relaxed(&depot->due_ns, &due, next) || due == 0) return;
+    int  error = errno; /* a task's, which goes on */
+    bool more = jrt_depot_return_some(depot);
+    errno = error;
+    uint64_t then = jrt_clock_now_ns();
+    /* relaxed: as above. */
+    if (more) jrt_store_relaxed(&depot->due_ns, then + (then - now_ns) * (LATE_SHARE - 1));
 }
 
 static void give_one(struct jrt_depot *depot, struct jrt_stack *stack)
@@ -315,7 +448,9 @@ janus_status jrt_stack_take(struct jrt_stack_cache *cache, struct jrt_depot *dep
             /* A stack that was never used is not fetched ahead: it would only wait here. */
             if (stack->warmth == JRT_COLD || cache->bytes >= CACHE_BYTES) break;
         }
+        bool grown = depot->grown_bytes >= GROWN_MAX;
         jrt_unlock(&depot->lock);
+        if (jrt_unlikely(grown)) make_up(depot);
         stack = cache->hot[class].newest;
         if (stack == NULL) return status;
     }

@@ -3,14 +3,13 @@
 #ifndef JRT_STACK_STACK_H
 #define JRT_STACK_STACK_H
 
+#include "base/atomic.h"
 #include "stack/slab.h"
 
 #include <pthread.h>
 
 /* 8 KiB, 16 KiB, ... 4 GiB: enough for the largest request, increased for ASan. */
 enum { JRT_STACK_CLASSES = 20 };
-
-enum { JRT_SLABS_LEAVING = 4 }; /* about as many as workers that end a crowd at once */
 
 /* Hot stacks of one worker, newest first. The owner's lock guards it. */
 struct jrt_stack_cache {
@@ -32,9 +31,13 @@ struct jrt_depot {
     size_t                 carved[JANUS_GUARD_CANARY + 1]; /* by rung */
     size_t                 reserved_bytes;
     uint64_t               slabs_released;
-    struct jrt_slab       *leaving[JRT_SLABS_LEAVING]; /* partly idle; dropped next */
-    unsigned               leaving_next;
-    janus_guard            wanted; /* for depots made by jrt_depot_open */
+    struct jrt_list_node   leaving; /* slabs to unmap, or to drop idle pages of; oldest last */
+    unsigned               leaving_count;
+    size_t                 grown_bytes; /* taken past the limit by stacks without memory */
+    bool                   later;       /* workers return memory, [depot-later] */
+    _Atomic(bool)          over;        /* there is some to return; written under the lock */
+    _Atomic(uint64_t)      due_ns;      /* when a busy worker returns some; 0: not known yet */
+    janus_guard            wanted;      /* for depots made by jrt_depot_open */
     struct iovec           scratch[JRT_RANGES_MAX];
     struct jrt_stack_class classes[JRT_STACK_CLASSES];
 };
@@ -46,6 +49,7 @@ struct jrt_depot_options {
     size_t      mappings_max;
     size_t      idle_bytes; /* not zero */
     bool        shared;     /* tasks run in place: stacks are larger, [stack-eighth] */
+    bool        later;      /* workers return memory, [depot-later] */
 };
 
 /* Sets up an empty depot. UNAVAILABLE: this machine lacks the rung. */
@@ -79,6 +83,25 @@ void jrt_stack_cache_flush(struct jrt_stack_cache *cache, struct jrt_depot *depo
 /* Returns memory until at most `keep_bytes` of idle stacks may be resident. Returns an upper bound
  * of the bytes released. */
 size_t jrt_depot_trim(struct jrt_depot *depot, size_t keep_bytes);
+
+/* Returns the memory of one slab past the limit, [depot-later]. False: nothing is left to
+ * return. */
+bool jrt_depot_return_some(struct jrt_depot *depot);
+
+/* Whether jrt_depot_return_some has something to return. A hint. */
+static inline bool jrt_depot_is_over(const struct jrt_depot *depot)
+{
+    return jrt_load_relaxed(&depot->over); /* relaxed: a hint. */
+}
+
+/* The part of jrt_depot_look that is rarely needed. */
+void jrt_depot_look_late(struct jrt_depot *depot, uint64_t now_ns);
+
+/* A busy worker calls this now and then, with the time: it returns memory that waits for long. */
+static inline void jrt_depot_look(struct jrt_depot *depot, uint64_t now_ns)
+{
+    if (__builtin_expect(jrt_depot_is_over(depot), 0)) jrt_depot_look_late(depot, now_ns);
+}
 
 /* The books of a depot for janus_scheduler_stacks_info. Stacks in caches count as in use. */
 void jrt_depot_stats(struct jrt_depot *depot, janus_scheduler_stacks_info *out);

@@ -73,7 +73,7 @@ struct ask {
     struct body      *body; /* for a lock without a holder; NULL once used */
 };
 
-enum { SPARES_MAX = 4, BLOCK_RECORDS = 63, RECORD_BYTES = 64 };
+enum { SPARES_MAX = 4, BLOCK_RECORDS = 63, RECORD_BYTES = 64, BLOCK_BYTES = 64 * 64 };
 
 _Static_assert(sizeof(struct rwlock) <= sizeof(janus_rwlock), "it fits its storage");
 _Static_assert(sizeof(struct share) <= RECORD_BYTES && sizeof(struct body) <= RECORD_BYTES, "");
@@ -97,9 +97,9 @@ static struct pool shares = {.lock = PTHREAD_MUTEX_INITIALIZER};
 /* The caller holds the pool's lock. */
 static void add_block(struct pool *pool)
 {
-    char *block = jrt_aligned_alloc(RECORD_BYTES, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
+    char *block = jrt_aligned_alloc_for_ever(RECORD_BYTES, BLOCK_BYTES);
     if (block == NULL) return;
-    memset(block, 0, (size_t)(BLOCK_RECORDS + 1) * RECORD_BYTES);
+    memset(block, 0, BLOCK_BYTES);
     memcpy(block, &pool->blocks, sizeof pool->blocks);
     pool->blocks = block;
     for (int i = 1; i <= BLOCK_RECORDS; i++) {

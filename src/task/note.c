@@ -36,9 +36,10 @@ void jrt_note_start(const struct jrt_worker *worker, const struct jrt_task *task
 
 void jrt_note_park(const struct jrt_worker *worker, const struct jrt_task *task)
 {
-    uint8_t wait = jrt_load_relaxed(&task->wait); /* relaxed: its own. */
-    bool    at_channel = wait == JRT_WAIT_SEND || wait == JRT_WAIT_RECV;
-    bool    at_handle = wait >= JRT_WAIT_READ && wait <= JRT_WAIT_CONNECT;
+    /* relaxed: its own. */
+    unsigned wait = jrt_load_relaxed(&task->wait) & ~(unsigned)JRT_WAIT_AT_REST;
+    bool     at_channel = wait == JRT_WAIT_SEND || wait == JRT_WAIT_RECV;
+    bool     at_handle = wait >= JRT_WAIT_READ && wait <= JRT_WAIT_CONNECT;
     jrt_note_now(worker, JRT_TRACE_PARK, task, at_channel || at_handle ? worker->waits_at : 0,
                  wait);
 }

@@ -71,12 +71,14 @@ struct jrt_purse {
     bool                 capped : 1;    /* the task's own: a letter has a limit, [actor-apart] */
     bool                 hold_due : 1;  /* the task's own: a slice ended in its hold, [hold-turn] */
     bool                 hold_over : 1; /* the task's own: its hold is void until its end */
+    bool                 lodged : 1;    /* never changes, [purse-lodged] */
     janus_component      lacks : 8;
     struct jrt_list_node exhausted; /* on the nursery's list */
 };
 
 /* Most tasks with a handle or a pool have a purse. malloc adds 8 bytes. */
 _Static_assert(sizeof(struct jrt_purse) <= 264, "a purse");
+_Static_assert(sizeof(struct jrt_purse) <= JRT_LODGING_BYTES, "it has room there");
 
 /* What a child was admitted with. */
 struct jrt_admission {
@@ -144,8 +146,8 @@ struct jrt_purse_rare *jrt_purse_rare(struct jrt_purse *purse);
 /* Makes a purse, with the share in it, for a task that is being started. NULL: no memory. */
 struct jrt_purse *jrt_purse_make(struct jrt_task *task, const struct jrt_admission *admission);
 
-/* Puts the purse of a task that has ended aside, [purse-spare]. Its rare part is gone already.
- * NULL: no worker, it is freed. */
+/* Puts the purse of a task that has ended aside, [purse-spare], or leaves its lodging. Its rare
+ * part is gone already. NULL: no worker, it is freed. */
 void jrt_purse_put_aside(struct jrt_worker *worker, struct jrt_purse *purse);
 
 #endif

@@ -58,13 +58,21 @@ enum jrt_forking {
     JRT_FORKS_OFTEN,
 };
 
-/* Lies at the top of its own stack. */
+/* What is above a strand, [purse-lodged]. */
+enum jrt_lodging {
+    JRT_LODGING_FREE,
+    JRT_LODGING_USED,   /* the purse of a task that runs here */
+    JRT_LODGING_BARRED, /* a rescuer runs here, for a task that ends on another strand */
+};
+
+/* Lies at the top of its own stack, below its lodging. */
 struct jrt_strand {
     struct jrt_context context; /* suspended: where it goes on */
     struct jrt_stack  *stack;
     uint8_t class;                   /* class of the stack */
     bool                watched;     /* only a canary guards it, [strand-canary] */
     bool                last;        /* the worker's last one, [strand-last] */
+    uint8_t             lodging;     /* enum jrt_lodging */
     int                 error;       /* suspended: errno of the task on top, [task-errno] */
     struct jrt_context *left;        /* the context that was left with it: its own, or a fiber's */
     uintptr_t           floor;       /* a call must not begin below this address, [stack-reserve] */
@@ -80,6 +88,7 @@ struct jrt_strand {
 /* Whole cache lines at the top of the stack. A task that only yields needs the first of them,
  * unless a sanitizer needs more. */
 enum { JRT_STRAND_BYTES = (sizeof(struct jrt_strand) + 63) / 64 * 64 };
+enum { JRT_LODGING_BYTES = 5 * 64 };
 _Static_assert(offsetof(struct jrt_strand, place) - sizeof(struct jrt_sanitizer) <= 64, "a line");
 
 /*
@@ -198,6 +207,7 @@ struct jrt_task {
     bool                saw_cancel : 1; /* a call reported its cancel to it */
     bool                owns_name : 1;  /* a copy of a given name; else a literal */
     bool                resident : 1;   /* `site` is that of a jrt_resident, nursery.h */
+    bool                herds : 1;      /* at the last look, [herd-gather] */
     bool                ending;         /* its call has ended, and it is cleaning up */
     _Atomic(uint16_t)   shield;         /* number of shields begun */
     _Atomic(uint16_t)   worker;         /* that it last left to wait; valid if `since` is not 0 */
@@ -219,6 +229,12 @@ struct jrt_task {
 _Static_assert(offsetof(struct jrt_task, strand) == 64, "a line to start and run");
 _Static_assert(offsetof(struct jrt_task, sibling) == 128, "a line to run further");
 _Static_assert(sizeof(struct jrt_task) == 192, "three lines");
+
+/* Where it was started; NULL: unknown. */
+static inline const janus_site *jrt_task_site(const struct jrt_task *task)
+{
+    return task->site != NULL && task->site->file != NULL ? task->site : NULL;
+}
 
 /* Whether it has run before and lies on a strand of its own. */
 static inline bool jrt_task_began(const struct jrt_task *task)

@@ -16,6 +16,7 @@
 #include "sched/shelf.h"
 #include "sched/timer.h"
 #include "sched/victim.h"
+#include "task/herd.h"
 #include "task/limit.h"
 #include "task/reach.h"
 #include "task/roster.h"
@@ -36,7 +37,8 @@ enum {
 enum {
     JRT_IN_HIGH = 1,
     JRT_IN_NORMAL = 1 << JRT_LANE_NORMAL,
-    JRT_IN_PUBLIC = 1 << JRT_LANES, /* the NORMAL lane's deques */
+    JRT_IN_PUBLIC = 1 << JRT_LANES,       /* the NORMAL lane's deques */
+    JRT_UNCOUNTED = 1 << (JRT_LANES + 1), /* no queue: `uncounted` is not 0, [crowd-count] */
 };
 
 /* The counter of cancels: begun ones in the low bits, finished ones above, beginning with 1. */
@@ -60,9 +62,7 @@ struct jrt_counts {
 
 static inline void jrt_count(_Atomic(uint64_t) *counter)
 {
-    /* relaxed, both: one writer. Readers accept any value. */
-    uint64_t value = jrt_load_relaxed(counter);
-    jrt_store_relaxed(counter, value + 1); /* relaxed: as above. */
+    jrt_own_add(counter, 1); /* readers accept any value */
 }
 
 /*
@@ -99,6 +99,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     bool                   gave_way; /* its task leaves because others come first, [queue-served] */
     uint8_t                forks;    /* enum jrt_forking; constant */
     bool                   preempts; /* as the scheduler; constant */
+    bool                   patrols;  /* it woke up to look after others, [crew-patrol] */
     struct jrt_quota       quota;
     struct jrt_shelf       again_shelf; /* tasks that ran before, [queue-shelf] */
     struct jrt_task       *left_task;
@@ -111,6 +112,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     struct jrt_task       *handoff;      /* for the fresh loop to run first */
     struct jrt_task       *free_batch;   /* a whole batch more, or NULL */
     uint32_t               until_timers; /* calls of janus_cancelled until timers fire */
+    uint32_t               timers_at;    /* whose timers it looks at next, [timer-late] */
     uint32_t               until_clock;  /* waits until the next look at the clock, [peek-time] */
     uint32_t               since;        /* time of the last look, as in struct jrt_task */
     uint32_t               until_split;  /* forks until the next look, [fork-look] */
@@ -120,19 +122,25 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     bool                   lost;     /* no thread executes it, [replace-lost]; threads_lock */
     uint64_t               split_ns; /* time of the last look at forks */
     struct jrt_turns       turns;
+    struct jrt_herd        herd;
     uint32_t               slices;          /* slices that ended here, [turn-balance] */
     uint64_t               picked_ns;       /* time of the last look at timers, [queue-pace] */
     uint64_t               oldest_seen;     /* on the fresh shelf */
     uint64_t               oldest_since_ns; /* since when */
-    uint64_t               lone_before; /* on the other shelf, + 1, at the last look for others */
-    uint32_t               searches, looks; /* for work, of picks; so far */
-    uint32_t               lone_yields;     /* while no other task was here; so far */
-    uint32_t               watched;         /* index of a worker, for rescue in queue.c */
-    uint64_t               watched_mark;    /* of what waits there; 0: not seen yet */
-    uint32_t               stolen;          /* new tasks that it stole; 0: none */
-    uint64_t               stolen_ns;       /* when it stole them */
-    uint32_t               short_steals;    /* in a row, not worth it, [idle-doze] */
-    unsigned               deques_open;
+    uint64_t               lone_before;  /* on the other shelf, + 1, at the last look for others */
+    struct jrt_nursery    *uncounted_of; /* valid if: */
+    int64_t  uncounted;  /* children that ended here and that it still counts, [crowd-count] */
+    uint64_t spawner_at; /* on the other shelf, + 1: gave way to a crowd, [crowd-back] */
+    uint64_t spawner_since_ns; /* when it did */
+    uint32_t searches, looks;  /* for work, of picks; so far */
+    uint32_t lone_yields;      /* while no other task was here; so far */
+    uint32_t watched;          /* index of a worker, for rescue in queue.c */
+    uint64_t watched_mark;     /* of what waits there; 0: not seen yet */
+    uint32_t prey;             /* index of the worker it stole from last */
+    uint32_t stolen;           /* new tasks that it stole; 0: none */
+    uint64_t stolen_ns;        /* when it stole them */
+    uint32_t short_steals;     /* in a row, not worth it, [idle-doze] */
+    unsigned deques_open;
     struct jrt_context    *left_context;
     struct jrt_context    *entered_context;
     struct jrt_strand     *rescue; /* cleans up after a task that overflowed */
@@ -153,7 +161,9 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
 
     /* Others write these, too. */
     _Alignas(64) _Atomic(uint32_t) signal; /* [idle-sleep] 1: it was woken */
-    _Atomic(uint64_t)    lone_seen; /* [queue-served] the lone task that others saw last, + 1 */
+    _Atomic(uint64_t)    lone_seen;   /* [queue-served] the lone task that others saw last, + 1 */
+    _Atomic(uint64_t)    patrol_mark; /* of what waited here at the patrol's last look */
+    _Atomic(uint32_t)    offered;     /* [herd-gather] 1 + the worker that offers tasks; 0: none */
     struct jrt_worker   *next_sleeper;
     struct jrt_os_thread os_thread;
     struct jrt_arrivals *arrivals; /* borrowed; a starter waits for its thread, [replace-arrive] */
@@ -170,6 +180,8 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint64_t                 keys, keys_end; /* of questions: from the next to the one behind */
     /* Tasks that began here to wait for a descriptor, less those that went on here, [poll-stuck] */
     _Atomic(int64_t) io_waits;
+
+    struct jrt_timer_set timers; /* that were armed here, [timer-sets]; unused in a seat */
 };
 
 struct janus_scheduler {
@@ -237,10 +249,8 @@ struct janus_scheduler {
     uint32_t         inject_tick;
     _Alignas(64) _Atomic(uint32_t) injected; /* number of injected tasks */
 
-    pthread_mutex_t   timer_lock; /* guards the timers */
-    struct jrt_timers timers;
-    _Atomic(uint64_t) timer_next;    /* earliest deadline, for a look without the lock */
-    struct jrt_alarm  watch;         /* [poll-others]; timer_lock */
+    uint64_t          armings;       /* in a world, of all sets, [timer-world] */
+    struct jrt_alarm  watch;         /* [poll-others]; the lock of its set */
     _Atomic(uint32_t) watching;      /* 1: the watch is armed. 2: it has rung */
     _Atomic(bool)     polls;         /* some worker has a set */
     _Atomic(int64_t)  seat_io_waits; /* as io_waits, for all seats */
@@ -249,9 +259,13 @@ struct janus_scheduler {
     struct jrt_worker *sleepers;
     uint32_t           epoch;  /* changes when a sleeper gets up */
     uint32_t           told;   /* the epoch, | 1, whose deadlock was reported */
-    struct jrt_worker *keeper; /* the sleeper that wakes at timer_next */
-    /* The number of searchers, and in units of JRT_SLEEPER the number of sleepers. One word,
-     * because every submit reads both. */
+    struct jrt_worker *keeper; /* the sleeper that wakes at the next timer */
+    uint64_t           keeper_until;
+    bool               patrols;        /* the keeper does, or will as soon as it sleeps again */
+    bool               crew_lost;      /* a worker was lost, [crew-lost] */
+    _Atomic(uint32_t)  asleep, beyond; /* sleepers; workers that have no processor, [crew-full] */
+    /* The number of searchers, and in units of JRT_SLEEPER the number of sleepers that may be
+     * woken for a task. One word, because every submit reads both. */
     _Alignas(64) _Atomic(uint64_t) idlers;
     _Atomic(uint32_t) fed; /* changes when searchers were given tasks */
 
@@ -328,10 +342,8 @@ void jrt_worker_free_full(struct jrt_worker *worker);
 
 static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
 {
-    /* relaxed: from here on the old id is stale. Lookups are under a lock. */
-    uint32_t generation = jrt_load_relaxed(&task->record.generation) + 1;
-    jrt_store_relaxed(&task->record.generation, generation); /* relaxed: as above. */
-    if (jrt_unlikely(generation == 0)) {
+    /* From here on the old id is stale. Lookups are under a lock. */
+    if (jrt_unlikely(jrt_own_next_is_zero(&task->record.generation))) {
         jrt_roster_drop(&worker->scheduler->roster, task);
         return;
     }

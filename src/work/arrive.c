@@ -21,7 +21,6 @@
 #include "task/task.h"
 #include "task/worker.h"
 #include "work/leave.h"
-#include "work/straight.h"
 #include "work/work.h"
 
 /* Queues a task that another thread has woken meanwhile. */

@@ -19,7 +19,6 @@
  *   Therefore new tasks owe together: when they have used a turn, tasks that ran before come first
  *   for as long. A task that calls janus_yield ends that time: it may have started the new tasks.
  */
-#include "work/aside.h"
 
 #include "task/purse.h"
 #include "task/task.h"

@@ -29,13 +29,13 @@
 #include "task/task.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
-#include "work/straight.h"
 #include "work/turn.h"
 #include "work/work.h"
 
 janus_status jrt_go_to_loop(struct jrt_worker *worker, struct jrt_strand *strand,
                             struct jrt_task *task, struct jrt_context *from)
 {
+    if (jrt_unlikely(worker->uncounted != 0)) jrt_crowd_count(worker);
     worker->handoff = task;
     worker->current = NULL;
     worker->strand = strand;
@@ -83,9 +83,12 @@ enum { /* yields of a worker with no other task */
 janus_status jrt_give_way_to(struct jrt_worker *worker, struct jrt_task *task,
                              struct jrt_task *next)
 {
+    bool looks = worker->turns.each && worker->until_others == 1; /* the pick looks at timers */
     if (next == NULL) next = jrt_pick(worker, true);
-    /* A worker with one yielding task has time to look at the timers at every yield. */
-    if (next == NULL && jrt_sched_timers_fire(worker->scheduler) != 0) {
+    /* A worker with one yielding task has time to look at the timers at every yield. While it
+     * measures turns it does not pick twice for that: a task that stands aside would pay two rounds
+     * for one turn, [aside-owe]. */
+    if (next == NULL && !looks && jrt_sched_timers_fire(worker->scheduler) != 0) {
         next = jrt_pick(worker, true);
     }
     /* A worker whose task only yields is neither searching nor asleep: now and then it looks

@@ -14,7 +14,11 @@
  *   count back. Only a holder of the lock changes a base. A late read of `used` only delays the
  *   end of a task.
  *
- *   A task that ends makes room on the worker where it ends.
+ *   A task that ends makes room on the worker where it ends. So where one worker starts tasks that
+ *   another ends, the room gathers there. A worker that runs out of tasks returns what it has above
+ *   a share to the centre, which needs no fence. A piece of a fork never seizes: without room in
+ *   the centre the caller makes that call itself. Otherwise a parallel call under a small limit
+ *   would interrupt all workers at every tenth piece.
  *
  *   A refusal needs no fence, so a fork bomb at its limit does not interrupt all others. Without a
  *   fence, a worker's room looks larger than it is, or an end seems later. So a refused spawn has
@@ -73,10 +77,9 @@ static void seize(janus_scheduler *scheduler, const struct jrt_worker *self)
 }
 
 /* Takes up to `want` from the centre; under the lock. */
-static int64_t take_central(janus_scheduler *scheduler, const struct jrt_worker *self, int64_t want)
+static int64_t take_central(janus_scheduler *scheduler, int64_t want)
 {
     struct jrt_limit *limit = &scheduler->limit;
-    if (limit->central == 0) seize(scheduler, self);
     /* Not all at once: others start tasks too, and would have to seize a worker's room. */
     int64_t share = limit->central / (2 * (int64_t)scheduler->worker_count) + 1;
     if (want > share) want = share;
@@ -85,12 +88,17 @@ static int64_t take_central(janus_scheduler *scheduler, const struct jrt_worker 
     return want;
 }
 
-bool jrt_limit_take_slow(struct jrt_worker *worker)
+/* Counts a task that the worker starts, if the worker or the centre has room. `seizes`: otherwise
+ * also takes the room of others. */
+static bool take(struct jrt_worker *worker, bool seizes)
 {
     struct jrt_quota *quota = &worker->quota;
     janus_scheduler  *scheduler = worker->scheduler;
     jrt_lock(&scheduler->limit.lock);
-    if (room_of(quota) <= 0) change_base(quota, take_central(scheduler, worker, PORTION));
+    if (room_of(quota) <= 0) {
+        if (seizes && scheduler->limit.central == 0) seize(scheduler, worker);
+        change_base(quota, take_central(scheduler, PORTION));
+    }
     bool room = room_of(quota) > 0;
     if (room) {
         int64_t used = jrt_load_relaxed(&quota->used); /* relaxed, both: its own. */
@@ -100,10 +108,32 @@ bool jrt_limit_take_slow(struct jrt_worker *worker)
     return room;
 }
 
+bool jrt_limit_take_slow(struct jrt_worker *worker) { return take(worker, true); }
+bool jrt_limit_take_meekly(struct jrt_worker *worker) { return take(worker, false); }
+
+void jrt_quota_level(struct jrt_worker *worker)
+{
+    janus_scheduler  *scheduler = worker->scheduler;
+    struct jrt_limit *limit = &scheduler->limit;
+    int64_t           keeps = limit->max / (4 * (int64_t)scheduler->worker_count);
+    if (limit->max == JRT_LIMIT_PLENTY) return; /* nobody ever runs out */
+    if (keeps > PORTION) keeps = PORTION;
+    if (room_of(&worker->quota) <= 2 * keeps) return; /* its own; a seizure only makes it less */
+    jrt_lock(&limit->lock);
+    int64_t surplus = room_of(&worker->quota) - keeps;
+    if (surplus > 0) {
+        change_base(&worker->quota, -surplus);
+        limit->central += surplus;
+        jrt_wish_serve_locked(scheduler);
+    }
+    jrt_unlock(&limit->lock);
+}
+
 bool jrt_limit_take_outside(janus_scheduler *scheduler)
 {
     jrt_lock(&scheduler->limit.lock);
-    bool room = take_central(scheduler, NULL, 1) == 1;
+    if (scheduler->limit.central == 0) seize(scheduler, NULL);
+    bool room = take_central(scheduler, 1) == 1;
     jrt_unlock(&scheduler->limit.lock);
     return room;
 }

@@ -13,6 +13,13 @@
 /* The slow path: from the centre, or from other workers. False: TASK_LIMIT. In limit.c. */
 bool jrt_limit_take_slow(struct jrt_worker *worker);
 
+/* Takes room from the worker or the centre, and leaves the other workers' room to them. */
+bool jrt_limit_take_meekly(struct jrt_worker *worker);
+
+/* Returns a worker's room above its share to the centre. Its thread calls this when it has no
+ * task. */
+void jrt_quota_level(struct jrt_worker *worker);
+
 /* Take and return room on a thread that is no worker. */
 bool jrt_limit_take_outside(struct janus_scheduler *scheduler);
 void jrt_limit_give_outside(struct janus_scheduler *scheduler);
@@ -68,12 +75,16 @@ static inline bool jrt_quota_take(struct jrt_quota *quota, struct jrt_worker *wo
     return jrt_quota_take_fast(quota, !jrt_fences_are_light()) || jrt_limit_take_slow(worker);
 }
 
+/* Takes room for a task that need not start. False also if other workers have the room. */
+static inline bool jrt_quota_take_meekly(struct jrt_quota *quota, struct jrt_worker *worker)
+{
+    return jrt_quota_take_fast(quota, !jrt_fences_are_light()) || jrt_limit_take_meekly(worker);
+}
+
 static inline void jrt_quota_give(struct jrt_quota *quota)
 {
     if (!JRT_CHECKED) return;
-    /* relaxed, both: its own. A late reader sees too much. */
-    int64_t used = jrt_load_relaxed(&quota->used);
-    jrt_store_relaxed(&quota->used, used - 1); /* relaxed: as above. */
+    jrt_own_add(&quota->used, -1); /* a late reader sees too much */
 }
 
 #endif

@@ -131,7 +131,7 @@ void jrt_poll_watched(janus_scheduler *scheduler)
     if (self != NULL && self->scheduler != scheduler) self = NULL;
     (void)jrt_poll_look_at_others(scheduler, self);
     /* relaxed: a hint. */
-    uint32_t asleep = jrt_sleeping(jrt_load_relaxed(&scheduler->idlers));
+    uint32_t asleep = jrt_load_relaxed(&scheduler->asleep);
     bool     busy = asleep + (self != NULL ? 1 : 0) < scheduler->worker_count;
     if (busy && self != NULL) jrt_poll_watch(self);
 }

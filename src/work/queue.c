@@ -5,13 +5,13 @@
  * Fresh tasks come newest first, because their parent's data is warm. Tasks that ran before come
  * oldest first, so that yielding tasks take turns. Every 61st pick looks at the second kind and at
  * injected tasks first, so that neither starves. Lanes: HIGH before NORMAL before LOW, but every
- * 8th pick starts at NORMAL and every 32nd at LOW.
+ * 8th pick starts at NORMAL and every 32nd at LOW. A worker that finds nothing takes tasks from
+ * others, steal.c.
  */
-#include "task/note.h"
 #include "task/nursery.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "work/aside.h"
+#include "work/herd.h"
 #include "work/poll.h"
 #include "work/seat.h"
 #include "work/turn.h"
@@ -22,10 +22,9 @@ enum {
     NORMAL_EVERY = 8,
     LOW_EVERY = 32,
     PUBLISH_MAX = 32,
-    CROWD = 256,      /* a shelf with more tasks than caches hold */
     FETCH_RECORD = 8, /* turns ahead */
     FETCH_STRAND = 4,
-    RESCUE_EVERY = 64,  /* looks, in rescue */
+    RESCUE_EVERY = 64,  /* looks, for one of jrt_rescue */
     ROUND_MAX = 64,     /* tasks that owe rounds, in one pick */
     FETCH_FRAMES = 384, /* bytes of a task that waits in a library call */
 };
@@ -38,7 +37,7 @@ static struct jrt_task *as_task(struct jrt_record *record) { return (struct jrt_
 
 /* The queue for all workers. */
 
-static void inject(janus_scheduler *scheduler, struct jrt_task *task)
+void jrt_inject(janus_scheduler *scheduler, struct jrt_task *task)
 {
     unsigned lane = task->lane & ~(unsigned)JRT_LANE_SEATED;
     task->record.next = NULL;
@@ -93,7 +92,9 @@ static struct jrt_task *take_injected(struct jrt_worker *worker)
  *   one worker. So a task that another's send or receive woke, and that finds the shelf empty, is
  *   not given to searchers. They see it there and note that. If two looks, by any searchers, find
  *   the same lone task, its worker is busy: raid the shelf. Nobody falls asleep while the task is
- *   there. If all sleep, one worker is woken, as for every other task.
+ *   there. If all sleep, one worker is woken, as for every other task, and the task goes to the
+ *   deque. A thread takes long to wake up. If the task's worker is free by then, it has taken the
+ *   task back, and the pair stays together.
  *   A task that yields at the end of its turn to the only waiting task stays on its worker, too.
  *   Otherwise thieves would take half of such a pair every hundred channel operations. If the two
  *   are no pair, the other task runs for longer than two looks take. A task that calls janus_yield
@@ -110,13 +111,13 @@ void jrt_submit_slow(struct jrt_worker *worker, struct jrt_deque *deques, struct
     unsigned lane = task->lane; /* once pushed it may be stolen, ended and used again */
     worker->lanes |= 1u << lane;
     if (lane == JRT_LANE_NORMAL) worker->lanes |= JRT_IN_PUBLIC;
-    if (!jrt_deque_push(&deques[lane], task)) inject(worker->scheduler, task);
+    if (!jrt_deque_push(&deques[lane], task)) jrt_inject(worker->scheduler, task);
     if (!worker->alone) jrt_idle_notify(worker->scheduler);
 }
 
 void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task)
 {
-    inject(scheduler, task);
+    jrt_inject(scheduler, task);
     jrt_idle_notify(scheduler);
 }
 
@@ -148,7 +149,7 @@ static bool publish_from(struct jrt_shelf *shelf, struct jrt_deque *deque,
     size_t count = jrt_shelf_pop_half(shelf, tasks, PUBLISH_MAX);
     for (size_t i = 0; i < count; i++) {
         jrt_debug_invariant("queue-shelf", as_task(tasks[i])->lane == JRT_LANE_NORMAL);
-        if (!jrt_deque_push(deque, tasks[i])) inject(scheduler, tasks[i]);
+        if (!jrt_deque_push(deque, tasks[i])) jrt_inject(scheduler, tasks[i]);
     }
     return count > 0;
 }
@@ -194,7 +195,7 @@ static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
     }
     if (lane != JRT_LANE_NORMAL) return NULL;
     struct jrt_shelf *shelf = &worker->again_shelf;
-    if (jrt_unlikely(jrt_shelf_size(shelf) > CROWD)) fetch_ahead(shelf);
+    if (jrt_unlikely(jrt_shelf_size(shelf) > JRT_FAR)) fetch_ahead(shelf);
     return jrt_shelf_pop_oldest(shelf);
 }
 
@@ -258,7 +259,9 @@ static uint64_t look_at_timers(struct jrt_worker *worker)
     if (jrt_unlikely(lasted >= JRT_SAMPLE_NS || worker->turns.measured > 0)) {
         jrt_turn_sample(worker, lasted);
     }
+    jrt_herd_look(worker, current, lasted, every);
     if (jrt_shelf_size(&worker->fresh_shelf) != 0) (void)move_oldest(worker, now);
+    jrt_depot_look(worker->scheduler->depot, now);
     every = lasted > look_ns ? every * look_ns / lasted : every * 2;
     worker->turns.each = jrt_turn_measures(worker, now);
     if (worker->turns.each) every = 1;
@@ -279,7 +282,18 @@ static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, 
     return task != NULL ? task : take_injected(worker);
 }
 
-static void rescue(struct jrt_worker *worker);
+/* Whether the only task that ran before is a spawner that gave way, and its children have not had
+ * a turn, [crowd-back]. */
+static bool spawner_waits(const struct jrt_worker *worker, uint64_t now)
+{
+    if (worker->spawner_at == 0 || jrt_shelf_size(&worker->fresh_shelf) <= JRT_CROWD_LEFT)
+        return false;
+    uint64_t oldest = jrt_load_relaxed(&worker->again_shelf.oldest) + 1; /* relaxed: a hint. */
+    if (oldest != worker->spawner_at || jrt_count_again(worker, JRT_LANE_NORMAL) != 1) return false;
+    if ((worker->lanes & ~(uint32_t)JRT_IN_PUBLIC) != JRT_IN_NORMAL) return false;
+    jrt_debug_invariant("crowd-back", worker->spawner_since_ns <= now);
+    return now - worker->spawner_since_ns < worker->turns.limit_ns;
+}
 
 /* Picks, and puts tasks that owe rounds back behind the others; [aside-owe], [aside-fresh]. */
 static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
@@ -298,13 +312,16 @@ static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint6
 struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
 {
     jrt_debug_invariant("queue-pace", worker->until_others - 1 < FIFO_EVERY);
+    if (jrt_unlikely(worker->lanes & JRT_UNCOUNTED)) jrt_crowd_count(worker);
+    if (jrt_unlikely(worker->herd.wanted) && !stays && jrt_herd_leaves(worker)) return NULL;
     worker->tick++;
     if (jrt_likely(--worker->until_others != 0)) return pick_from(worker, false, false);
     uint64_t now = look_at_timers(worker);
-    if (jrt_unlikely(++worker->looks % RESCUE_EVERY == 0)) rescue(worker);
+    if (jrt_unlikely(++worker->looks % RESCUE_EVERY == 0)) jrt_rescue(worker);
     jrt_turn_leave(worker, now);
-    struct jrt_task *task =
-        worker->turns.each ? pick_fairly(worker, stays, now) : pick_from(worker, true, true);
+    struct jrt_task *task = worker->turns.each
+                                ? pick_fairly(worker, stays, now)
+                                : pick_from(worker, true, !spawner_waits(worker, now));
     jrt_turn_begin_next(worker, task, now);
     return task;
 }
@@ -347,211 +364,6 @@ bool jrt_look_for_others(struct jrt_worker *worker)
     uint64_t turn = jrt_turn_lasted(worker, now);
     if (turn >= jrt_turn_too_long(worker)) worker->until_others = 1; /* the next pick measures it */
     return turn >= worker->turns.limit_ns;
-}
-
-/* Stealing: a bounded number of victims, from each the most urgent lane, oldest first. */
-
-/* Whether the victim has a lone task that nobody saw there before, [queue-served]. */
-static bool is_passing(struct jrt_worker *victim)
-{
-    if (jrt_shelf_size(&victim->again_shelf) != 1) return false;
-    uint64_t oldest = jrt_load_relaxed(&victim->again_shelf.oldest) + 1; /* relaxed, all: hints. */
-    if (jrt_load_relaxed(&victim->lone_seen) == oldest) return false;    /* relaxed: as above. */
-    jrt_store_relaxed(&victim->lone_seen, oldest);                       /* relaxed: as above. */
-    return true;
-}
-
-static void stole(struct jrt_worker *thief, const struct jrt_worker *victim,
-                  const struct jrt_task *task)
-{
-    jrt_debug_invariant("seat-lane", !jrt_task_is_seated(task) && thief->seat == NULL);
-    jrt_count(&thief->stats.tasks_stolen);
-    jrt_note(thief, JRT_TRACE_STEAL, task, victim->index, 0);
-}
-
-/* How many tasks to take at once. Where tasks are short, enough to see whether they still are. */
-static uint32_t steal_max(const struct jrt_worker *thief)
-{
-    return thief->short_steals < JRT_SHORT_STEALS ? JRT_RAID_MAX : JRT_SHORT_STEAL_MAX;
-}
-
-/* Takes up to half of a victim's shelf: the oldest to run, the rest for the thief's own. */
-static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *victim,
-                             struct jrt_shelf *shelf, struct jrt_shelf *own)
-{
-    void *tasks[JRT_RAID_MAX];
-    if (jrt_shelf_size(shelf) == 0) return NULL;
-    size_t count = jrt_shelf_raid(shelf, tasks, steal_max(thief));
-    if (count == 0) return NULL;
-    for (size_t i = 1; i < count; i++) {
-        stole(thief, victim, tasks[i]);
-        if (!jrt_shelf_push(own, tasks[i])) inject(thief->scheduler, tasks[i]);
-    }
-    if (count > 1) thief->lanes |= JRT_IN_NORMAL;
-    return tasks[0];
-}
-
-/* Takes the oldest of a victim's deque, and a part of the others for the thief's own: fewer visits
- * disturb the victim less. The tasks are there for searchers, and each takes its share. A thief
- * that does not search, because it yielded, takes half. */
-static struct jrt_task *steal_some(struct jrt_worker *thief, const struct jrt_worker *victim,
-                                   struct jrt_deque *deque, struct jrt_shelf *own)
-{
-    bool     lost;
-    uint64_t idlers = jrt_load_relaxed(&thief->scheduler->idlers); /* relaxed: a hint. */
-    uint32_t searching = jrt_searching(idlers);
-    uint32_t more = jrt_deque_size(deque) / (searching != 0 ? searching : 2);
-    if (more >= steal_max(thief)) more = steal_max(thief) - 1;
-    struct jrt_task *first = jrt_deque_steal(deque, &lost);
-    struct jrt_task *task = first;
-    for (uint32_t i = 0; own != NULL && task != NULL && i < more; i++) {
-        task = jrt_deque_steal(deque, &lost);
-        if (task == NULL) break;
-        stole(thief, victim, task);
-        if (!jrt_shelf_push(own, task)) inject(thief->scheduler, task);
-        thief->lanes |= JRT_IN_NORMAL;
-    }
-    return first;
-}
-
-static struct jrt_task *steal_from(struct jrt_worker *thief, struct jrt_worker *victim, bool raids)
-{
-    struct jrt_task *task = NULL;
-    for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
-        bool normal = lane == JRT_LANE_NORMAL; /* the only lane with shelves */
-        if (!jrt_deque_seems_empty(&victim->again[lane])) {
-            task = steal_some(thief, victim, &victim->again[lane],
-                              normal ? &thief->again_shelf : NULL);
-        }
-        if (task == NULL && !jrt_deque_seems_empty(&victim->fresh[lane])) {
-            task = steal_some(thief, victim, &victim->fresh[lane],
-                              normal ? &thief->fresh_shelf : NULL);
-        }
-    }
-    if (task == NULL && raids && !is_passing(victim)) {
-        task = raid(thief, victim, &victim->again_shelf, &thief->again_shelf);
-    }
-    if (task == NULL && raids)
-        task = raid(thief, victim, &victim->fresh_shelf, &thief->fresh_shelf);
-    if (task != NULL) {
-        stole(thief, victim, task);
-    } else {
-        jrt_count(&thief->stats.steals_failed);
-    }
-    /* A worker may have looked while the tasks were in no queue. */
-    if (thief->lanes != 0) jrt_idle_notify(thief->scheduler);
-    return task;
-}
-
-struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raids)
-{
-    janus_scheduler *scheduler = thief->scheduler;
-    uint32_t         count = scheduler->worker_count;
-    if (count < 2 || !scheduler->stealing) return NULL;
-    uint32_t attempts = count - 1 < JRT_STEAL_ATTEMPTS ? count - 1 : JRT_STEAL_ATTEMPTS;
-    for (uint32_t i = 0; i < attempts; i++) {
-        unsigned         victim = jrt_victim_choose(thief, i);
-        struct jrt_task *task = steal_from(thief, &scheduler->workers[victim], raids);
-        if (task != NULL) return task;
-    }
-    return NULL;
-}
-
-/* Moves up to `want` NORMAL tasks of another worker that ran before to this one. */
-static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want)
-{
-    void  *tasks[JRT_RAID_MAX];
-    size_t count = 0;
-    bool   lost;
-    if (want > JRT_RAID_MAX) want = JRT_RAID_MAX;
-    while (count < want && !jrt_deque_seems_empty(&from->again[JRT_LANE_NORMAL])) {
-        struct jrt_task *task = jrt_deque_steal(&from->again[JRT_LANE_NORMAL], &lost);
-        if (task == NULL) break;
-        tasks[count++] = task;
-    }
-    if (count == 0) count = jrt_shelf_raid(&from->again_shelf, tasks, want);
-    for (size_t i = 0; i < count; i++) {
-        stole(worker, from, tasks[i]);
-        if (!jrt_shelf_push(&worker->again_shelf, tasks[i])) inject(worker->scheduler, tasks[i]);
-    }
-    if (count > 0) worker->lanes |= JRT_IN_NORMAL;
-    /* A worker may have looked while the tasks were in no queue. */
-    if (count > 0) jrt_idle_notify(worker->scheduler);
-}
-
-/* Stands for the tasks that wait at a worker and for their places; 0: none wait. Two looks see the
- * same number if nobody queued or took a task in between. */
-static uint64_t waiting_mark(const struct jrt_worker *worker)
-{
-    const struct jrt_shelf *shelves[] = {&worker->again_shelf, &worker->fresh_shelf};
-    const uint64_t          prime = UINT64_C(1099511628211);
-    uint64_t                mark = 0, count = 0;
-    for (unsigned i = 0; i < 2; i++) {
-        count += jrt_shelf_size(shelves[i]);
-        mark = mark * prime + jrt_load_relaxed(&shelves[i]->oldest); /* relaxed, both: hints. */
-        mark = mark * prime + jrt_load_relaxed(&shelves[i]->newest);
-    }
-    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-        count += jrt_deque_size(&worker->again[lane]) + jrt_deque_size(&worker->fresh[lane]);
-        mark =
-            mark * prime + jrt_load_relaxed(&worker->again[lane].top); /* relaxed, both: hints. */
-        mark = mark * prime + jrt_load_relaxed(&worker->fresh[lane].top);
-    }
-    return count != 0 ? mark | 1u : 0;
-}
-
-/*
- * A worker that computes without a call keeps the tasks that wait at it. Idle workers raid it, but
- * a worker that always has some short task never idles. So after every RESCUE_EVERY looks a worker
- * looks at another, in turn. If nothing has moved there since the last look, it takes some of the
- * tasks.
- */
-static void rescue(struct jrt_worker *worker)
-{
-    janus_scheduler *scheduler = worker->scheduler;
-    if (worker->alone || !scheduler->stealing || worker->seat != NULL) return;
-    struct jrt_worker *other = &scheduler->workers[worker->watched % scheduler->worker_count];
-    uint64_t           mark = other != worker ? waiting_mark(other) : 0;
-    if (mark != 0 && mark != worker->watched_mark) {
-        worker->watched_mark = mark;
-        return;
-    }
-    if (mark != 0) {
-        struct jrt_task *task = steal_from(worker, other, true);
-        if (task != NULL) jrt_submit_again(worker, task);
-    }
-    worker->watched++;
-    worker->watched_mark = 0;
-}
-
-void jrt_balance(struct jrt_worker *worker)
-{
-    enum { MARGIN = 3, PART = 16 };
-    janus_scheduler *scheduler = worker->scheduler;
-    if (scheduler->worker_count < 2 || !scheduler->stealing || worker->seat != NULL) return;
-    struct jrt_worker *other = &scheduler->workers[jrt_victim_choose(worker, 0)];
-    uint64_t           ours = jrt_count_again(worker, JRT_LANE_NORMAL);
-    uint64_t           theirs = jrt_count_again(other, JRT_LANE_NORMAL);
-    if (theirs < ours + MARGIN + ours / PART) return;
-    jrt_debug_invariant("turn-balance", other != worker && theirs > ours);
-    pull(worker, other, (size_t)(theirs - ours) / 2);
-}
-
-unsigned jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt)
-{
-    janus_scheduler *scheduler = thief->scheduler;
-    uint32_t         count = scheduler->worker_count;
-    if (thief->loads != NULL) { /* LEAST_LOADED */
-        for (uint32_t i = 0; i < count; i++) {
-            uint64_t load = 0;
-            for (unsigned lane = 0; lane < JRT_LANES; lane++) {
-                load += jrt_count_fresh(&scheduler->workers[i], lane);
-                load += jrt_count_again(&scheduler->workers[i], lane);
-            }
-            thief->loads[i] = load < UINT32_MAX ? (uint32_t)load : UINT32_MAX;
-        }
-    }
-    return jrt_victim_next(&thief->victims, thief->index, count, attempt, thief->loads);
 }
 
 /* Whether there is anything that this worker could run. Workers ask before they sleep. */

@@ -41,7 +41,6 @@
  *
  * Locks: threads_lock, while a thread is started and for what that takes.
  */
-#include "work/replace.h"
 
 #include "base/refuse.h"
 #include "fiber/fiber.h"
@@ -50,6 +49,7 @@
 #include "task/task.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
+#include "work/crew.h"
 #include "work/seat.h"
 #include "work/work.h"
 
@@ -234,6 +234,7 @@ static void lose(struct jrt_worker *worker)
     worker->lost = true;
     jrt_fetch_add_acq_rel(&scheduler->lost, 1u); /* acq_rel: after the last task was moved. */
     jrt_unlock(&scheduler->threads_lock);
+    jrt_crew_lost(scheduler);
     /* Another worker must keep the timers, and check for a deadlock. */
     jrt_idle_wake_all(scheduler);
 }

@@ -179,9 +179,8 @@ struct jrt_task *jrt_seat_idle(struct jrt_worker *worker)
         if (jrt_load_acquire(&seat->over)) return NULL; /* acquire: as in reap. */
         jrt_count(&worker->stats.parks);
         if (!jrt_futex_wait_until(&worker->signal, JRT_SEAT_EMPTY, seat->wake_ns)) {
-            jrt_sched_timers_fire(scheduler);
-            /* relaxed: a hint. The workers look too. */
-            seat->wake_ns = jrt_load_relaxed(&scheduler->timer_next);
+            jrt_sched_timers_fire_all(scheduler);
+            seat->wake_ns = jrt_sched_timers_next(scheduler); /* a hint: the workers look, too */
         }
         signal = jrt_load_acquire(&seat->worker.signal); /* acquire: what was handed. */
     }

@@ -50,12 +50,16 @@
  *   pick that looks at the timers ([queue-pace]) knows how long all turns since its last look took
  *   together. If that was long, the worker measures each turn for a while. It measures as many
  *   turns as stay cheap beside the lost time. It also measures each turn while a task owes time to
- *   the others ([aside-owe]).
+ *   the others ([aside-owe]). A task at rest is gone when that pick comes. So where the next pick
+ *   measures, the turn of a task that rests is measured before.
  *
  * [turn-kernel]  A thread that the kernel took off its core looks like a long turn. Where a turn
- *   seems long, the worker asks the kernel how long its thread ran. It subtracts the time since
- *   its last question in which the thread did not run. A task that sleeps in a system call is not
- *   found by this.
+ *   seems long, the worker asks the kernel how long its thread ran since its last question. The
+ *   kernel takes a core for milliseconds, and the worker asks after every turn that long. So if the
+ *   thread stood for half of the turn or longer, it stood in this turn. What a hypervisor takes is
+ *   little at a time, in all turns. So of less, the worker subtracts the turn's part in proportion.
+ *   To subtract all of it would forgive a task for what was taken from its neighbours. A task that
+ *   sleeps in a system call is not found by this.
  *
  * A task that starts a crowd of children should go on: the children run on top of it when it awaits
  * them. So a turn may last FRESH_TURNS times as long while only tasks wait that never ran.
@@ -77,7 +81,6 @@
 #include "task/turns.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
-#include "work/aside.h"
 #include "work/work.h"
 
 #include <errno.h>
@@ -145,23 +148,20 @@ void jrt_turn_look(struct jrt_worker *worker)
 
 static const uint64_t asks_ns = 500000; /* between two questions about short turns */
 
-/* For how much of the last `ns` the thread did not run, at most, [turn-kernel]. */
-static uint64_t taken_by_kernel(struct jrt_worker *worker, uint64_t now, uint64_t ns)
+/* How long the thread did not run since the worker last asked, [turn-kernel]. */
+static uint64_t ask_kernel(struct jrt_worker *worker, uint64_t now)
 {
     struct jrt_turns *turns = &worker->turns;
-    uint64_t          ran_before = turns->ran_ns, asked_ns = turns->asked_ns;
+    uint64_t          ran_before = turns->ran_ns, passed = now - turns->asked_ns;
     turns->ran_ns = jrt_thread_cpu_ns();
     turns->asked_ns = now;
     if (turns->ran_ns == 0) return 0;
-    uint64_t ran = turns->ran_ns - ran_before, passed = now - asked_ns;
-    uint64_t stood = passed > ran ? passed - ran : 0; /* since the worker last asked */
-    return stood < ns ? stood : ns;
+    uint64_t ran = turns->ran_ns - ran_before, stood = passed > ran ? passed - ran : 0;
+    turns->taken_ns += stood;
+    return stood;
 }
 
-void jrt_turn_ask(struct jrt_worker *worker, uint64_t now)
-{
-    worker->turns.taken_ns += taken_by_kernel(worker, now, UINT64_MAX);
-}
+void jrt_turn_ask(struct jrt_worker *worker, uint64_t now) { (void)ask_kernel(worker, now); }
 
 /* The length of the current turn; 0: nobody knows when it began. */
 static uint64_t measure(struct jrt_worker *worker, uint64_t now)
@@ -171,8 +171,12 @@ static uint64_t measure(struct jrt_worker *worker, uint64_t now)
     if (jrt_likely(ns < jrt_turn_too_long(worker))) return ns;
     /* The kernel takes a thread off for longer. To ask it takes as long as a small system call. */
     if (ns < asks_ns && now - worker->turns.asked_ns < asks_ns) return ns;
-    uint64_t taken = taken_by_kernel(worker, now, ns);
-    worker->turns.taken_ns += taken;
+    uint64_t passed = now - worker->turns.asked_ns, stood = ask_kernel(worker, now);
+    uint64_t taken = stood;
+    if (stood < ns / 2 && passed > ns) {
+        taken = (uint64_t)((double)stood * (double)ns / (double)passed);
+    }
+    if (taken > ns) taken = ns;
     worker->turns.began_ns += taken;
     worker->turns.slice_ns += taken;
     if (worker->turns.slice_ns > now) worker->turns.slice_ns = now;
@@ -200,6 +204,15 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
     } else if (over) {
         jrt_aside_owe(worker, worker->current, now, turn);
     }
+}
+
+void jrt_turn_rests(struct jrt_worker *worker, struct jrt_task *task)
+{
+    uint64_t now = jrt_clock_now_ns(), turn = measure(worker, now);
+    jrt_debug_invariant("turn-measure", worker->current == task);
+    if (turn < jrt_turn_too_long(worker)) return;
+    worker->turns.epoch = 0; /* not measured once more */
+    jrt_aside_owe(worker, task, now, turn);
 }
 
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now)
@@ -301,6 +314,7 @@ static void end_turn(struct jrt_task *task)
         if (used >= FINE) early = slice / 2;
     }
     jrt_sched_timers_fire(worker->scheduler);
+    jrt_depot_look(worker->scheduler->depot, now);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
     if (jrt_unlikely(is_held(worker, purse, held_ns))) return;
     if (jrt_unlikely(worker->scheduler->preempts)) { /* [preempt-check] */

@@ -56,6 +56,10 @@ static inline bool jrt_turn_is_over(const struct jrt_worker *worker)
  */
 void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns);
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now);
+
+/* The current task rests, and the next pick measures its turn, [turn-measure]: the task owes it. */
+void jrt_turn_rests(struct jrt_worker *worker, struct jrt_task *task);
+
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now);
 
 /* Begins a new turn of the current task, which has yielded. */
@@ -105,5 +109,20 @@ static inline void jrt_call_check(struct jrt_worker *worker)
     jrt_worker_stack_check(worker);
     if (jrt_unlikely((worker->tolls -= 4) < 0)) jrt_turn_call(worker);
 }
+
+/* Standing aside: a task that kept its worker too long lets the others run as long. The essay is in
+ * aside.c. */
+
+/* The current task is about to leave the CPU after a turn of `turn` ns, [aside-owe]. */
+void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn);
+
+/* A task has ended in a turn of `turn` ns, [aside-fresh]. */
+void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn);
+
+/* Whether a pick takes new tasks last. `yields`: the current task has called janus_yield. */
+bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now);
+
+/* Whether a picked task must let the others run once more, [aside-owe]. */
+bool jrt_aside_owes(struct jrt_worker *worker, const struct jrt_task *task, uint64_t now);
 
 #endif

@@ -43,6 +43,22 @@ __attribute__((noinline)) static bool wake(struct jrt_worker *server, struct jrt
     return true;
 }
 
+void jrt_task_wake_quietly(struct jrt_worker *worker, struct jrt_task *task, janus_status status)
+{
+    bool             parked = false;
+    janus_scheduler *scheduler = worker->scheduler;
+    janus_task_id    id = jrt_task_id(task); /* once awake, the task may end */
+    if (!end_wait(task, status, 0, &parked)) return;
+    jrt_note_by_caller(scheduler, JRT_TRACE_WAKE, id, (uint64_t)-(int64_t)status);
+    if (!parked) return;
+    if (jrt_unlikely(task->lane != JRT_LANE_NORMAL ||
+                     !jrt_shelf_push(&worker->again_shelf, task))) {
+        jrt_submit_slow(worker, worker->again, task);
+        return;
+    }
+    worker->lanes |= JRT_IN_NORMAL;
+}
+
 bool jrt_task_wake(struct jrt_task *task, janus_status status)
 {
     return wake(NULL, task, status, 0);
@@ -68,7 +84,7 @@ __attribute__((noinline)) static bool submit_slow(struct jrt_worker *worker, str
 __attribute__((noinline)) static bool tell_idlers(struct jrt_worker *worker, bool lone)
 {
     if (lone) {
-        jrt_idle_notify(worker->scheduler);
+        jrt_idle_notify_lone(worker);
     } else {
         jrt_idle_feed(worker);
     }

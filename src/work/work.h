@@ -1,106 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How a worker chooses the next task: strands, queues, sleepers, timers, and how a wait ends. The
- * essays are in leave.c, queue.c, idle.c and strand.c.
+ * How a worker chooses the next task: queues, sleepers, timers, and how a wait ends. The
+ * essays are in leave.c, queue.c, steal.c and idle.c.
  */
 #ifndef JRT_WORK_WORK_H
 #define JRT_WORK_WORK_H
 
+#include "strand/strand.h"
 #include "task/nursery.h"
-
-/*
- * [stack-reserve]  The stack that a public call, and the code that arrives on the strand it leaves,
- *   may need. A task with less overflows here, where no lock is held and nobody switches: the
- *   check touches the guard. It compares first, so that a task that waits near the top of its
- *   stack commits no page.
- */
-enum { JRT_STACK_RESERVE = 3072 * JRT_STACK_FACTOR };
-/* Bytes between the frame that looks for room and the frame of the child's entry. */
-enum { JRT_CALL_BYTES = 512 * JRT_STACK_FACTOR };
-
-/* The slow path: below the floor, or in a fiber of the task's own. In a world every call comes
- * here, because the beginning of a call is a place where another thread may go on, [sim-point]. */
-void jrt_worker_stack_look(const struct jrt_worker *worker, const char *frame);
-
-static inline void jrt_worker_stack_check(const struct jrt_worker *worker)
-{
-    const char *frame = __builtin_frame_address(0);
-    if (jrt_unlikely((uintptr_t)frame < worker->strand->floor || worker->thread->current != NULL)) {
-        jrt_worker_stack_look(worker, frame);
-    }
-}
-/* Whether the check has nothing to do. For callers that then need no frame. */
-static inline __attribute__((always_inline)) bool jrt_worker_stack_is_fine(
-    const struct jrt_worker *worker)
-{
-    uintptr_t frame = (uintptr_t)__builtin_dwarf_cfa();
-    return frame >= worker->strand->floor && worker->thread->current == NULL;
-}
-
-/* A strand that can run a loop, without a task on it. NULL: memory refused. */
-struct jrt_strand *jrt_strand_take(struct jrt_worker *worker);
-struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class);
-void               jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand);
-
-/* Frees its stack, even if it could be kept as the spare. */
-void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand);
-
-/* The loop calls this: frees spare stacks if janus_scheduler_trim asked for it, [strand-trim]. */
-void jrt_worker_trim(struct jrt_worker *worker);
-
-/* Makes sure that an overflow on this worker can be survived. False: memory refused. */
-bool jrt_worker_rescue_ready(struct jrt_worker *worker);
-/* Makes sure that the current task can leave the CPU. False: memory refused. */
-bool jrt_worker_can_leave(struct jrt_worker *worker);
-
-/* For a task that must leave the CPU: if memory is refused, the worker uses its last strand. */
-void jrt_worker_must_leave(struct jrt_worker *worker);
-/* Makes sure that the worker has a last strand. False: memory refused. */
-bool jrt_worker_last_ready(struct jrt_worker *worker);
-
-/* Handles an overflow of the current task, or of the fiber it runs. */
-__attribute__((noreturn)) void jrt_worker_overflowed(struct jrt_worker *worker);
-
-/*
- * Whether the current strand has room for a child on top, with all the stack that it was
- * promised: [stack-eighth] in stack/stack.c.
- *
- * [room-world]  The size of frames depends on the compiler and its options. In a world an execution
- *   must not. There strands have room for JRT_NESTED_MAX tasks on top of one, each with all that
- *   it was promised. A task runs in place unless JRT_NESTED_MAX + 1 tasks, or a multiple, are
- *   around it. So there are never more on one strand.
- */
-enum { JRT_NESTED_MAX = 3, JRT_NESTED_CLASSES = 2 };
-_Static_assert(JRT_NESTED_MAX + 1 == 1 << JRT_NESTED_CLASSES, "a class has twice the last one");
-
-/* The class of the stack of such a strand. */
-static inline unsigned jrt_strand_stack_class(const janus_scheduler *scheduler, unsigned class)
-{
-    unsigned larger = class + (scheduler->world != NULL ? JRT_NESTED_CLASSES : 0);
-    return larger < JRT_STACK_CLASSES ? larger : JRT_STACK_CLASSES - 1;
-}
-
-/* Decides about room in a world. In strand.c. */
-bool jrt_worker_has_room_by_number(const struct jrt_worker *worker, const struct jrt_task *child);
-
-static inline bool jrt_worker_has_room(const struct jrt_worker *worker,
-                                       const struct jrt_task   *child)
-{
-    const char *here = __builtin_frame_address(0);
-    size_t      left = (size_t)(here - jrt_stack_low(worker->strand->stack));
-    if (jrt_likely(left >= worker->scheduler->room[child->stack_class])) return true;
-    return jrt_worker_has_room_by_number(worker, child);
-}
 
 /* Queue a new, or a woken, task where a worker will find it. Any thread may call these. */
 void jrt_submit_outside(janus_scheduler *scheduler, struct jrt_task *task);
 void jrt_submit_woken(struct jrt_task *task);
+
+/* Puts a task on the queue for all workers, and tells nobody. */
+void jrt_inject(janus_scheduler *scheduler, struct jrt_task *task);
 
 /* Queues a task whose seat is gone for all workers, seat.h. */
 void jrt_submit_to_all(janus_scheduler *scheduler, struct jrt_task *task);
 
 /* The worker's thread queues on deques that others can take from, `fresh` or `again`. */
 void jrt_submit_slow(struct jrt_worker *worker, struct jrt_deque *deques, struct jrt_task *task);
+
+/* For a child that leaves the CPU: counts the siblings off that ended before it in the same
+ * loop; see [crowd-count]. */
+static inline void jrt_crowd_count(struct jrt_worker *worker)
+{
+    worker->lanes &= ~(uint32_t)JRT_UNCOUNTED;
+    if (worker->uncounted == 0) return;
+    struct jrt_nursery *n = worker->uncounted_of;
+    /* acq_rel: what these children wrote. The child that leaves is still counted. */
+    int64_t left = jrt_fetch_sub_acq_rel(&n->pending, worker->uncounted) - worker->uncounted;
+    jrt_debug_invariant("crowd-count", left > 0);
+    (void)left;
+    worker->uncounted = 0;
+}
 
 /* The newest fresh task of a lane of the worker's own queues; NULL: none. */
 static inline struct jrt_task *jrt_take_newest(struct jrt_worker *worker, unsigned lane)
@@ -128,6 +62,14 @@ static inline __attribute__((always_inline)) struct jrt_task *jrt_pick_fast(
     return jrt_shelf_pop_oldest_fast(&worker->again_shelf, full, &task) ? task : NULL;
 }
 
+enum { JRT_FAR = 256 }; /* more tasks on a shelf than caches hold */
+
+/* Whether jrt_pick is worth its price: of a crowd it fetches what comes next ahead. */
+static inline bool jrt_again_is_crowd(const struct jrt_worker *worker)
+{
+    return jrt_shelf_size(&worker->again_shelf) > JRT_FAR;
+}
+
 /* For a task that runs others one after the other without picking. Every so often it asks whether
  * tasks that ran before, or were injected, wait. */
 bool jrt_look_for_others(struct jrt_worker *worker);
@@ -137,21 +79,38 @@ static inline bool jrt_others_wait(struct jrt_worker *worker)
     return jrt_unlikely(--worker->until_others == 0) && jrt_look_for_others(worker);
 }
 
+/* How many new tasks make a spawner give way, and with how many left it comes back; crowd.c. */
+enum { JRT_CROWD = 1024, JRT_CROWD_LEFT = JRT_CROWD / 2 };
+
 /* Lets other tasks run. The current task goes to the back of the queue. */
 void jrt_task_give_way(struct jrt_worker *worker, struct jrt_task *task);
 
 /* Whether tasks wait that ran before, were injected, are of other lanes or waited long. */
 bool jrt_turn_wanted(struct jrt_worker *worker);
 
+/* Taking from other workers, in steal.c. */
+
+/* Looks at one other worker, in turn. If nothing has moved there since the last look, takes some of
+ * its tasks. */
+void jrt_rescue(struct jrt_worker *worker);
+
 /* At the end of a turn: takes some tasks from a worker that has clearly more, [turn-balance]. */
 void jrt_balance(struct jrt_worker *worker);
 
+/* Moves up to `want` NORMAL tasks that ran before, from another worker's public queue to this
+ * worker. */
+size_t jrt_pull_public(struct jrt_worker *worker, struct jrt_worker *from, size_t want);
+
 /* Steals a task of another worker; NULL: none found. `raid`: also from shelves. */
 struct jrt_task *jrt_steal(struct jrt_worker *thief, bool raid);
+struct jrt_task *jrt_steal_from(struct jrt_worker *thief, struct jrt_worker *victim, bool raid);
+/* Steals from a worker if nothing has moved there since a look that `notes`. */
+struct jrt_task *jrt_steal_stuck(struct jrt_worker *thief, uint32_t victim, bool notes);
+unsigned         jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
+
 /* Takes the current task, which can leave, off the CPU. `next` runs then; NULL: the loop. */
 janus_status jrt_task_leave(struct jrt_worker *worker, struct jrt_task *task, struct jrt_task *next,
                             enum jrt_left how);
-unsigned     jrt_victim_choose(struct jrt_worker *thief, uint32_t attempt);
 
 /* The number of new tasks, or of tasks that ran before, in a lane; out of date at once. */
 static inline uint64_t jrt_count_fresh(const struct jrt_worker *worker, unsigned lane)
@@ -174,6 +133,10 @@ void jrt_idle_notify(janus_scheduler *scheduler);
 
 /* Gives idle workers tasks from a shelf. */
 void jrt_idle_feed(struct jrt_worker *worker);
+
+/* Tells idle workers of a lone task on the shelf, [queue-served]: searchers see it there, a sleeper
+ * is given it. */
+void jrt_idle_notify_lone(struct jrt_worker *worker);
 
 /* Whether some worker is idle. `full`: as in jrt_fence_light_as_seq_cst. */
 static inline __attribute__((always_inline)) bool jrt_idle_somebody(const struct jrt_worker *worker,
@@ -226,7 +189,7 @@ static inline void jrt_submit_served(struct jrt_worker *worker, struct jrt_task 
     }
     jrt_debug_invariant("queue-served", jrt_shelf_size(&worker->again_shelf) <= 1);
     worker->lanes |= JRT_IN_NORMAL;
-    jrt_idle_notify(worker->scheduler);
+    jrt_idle_notify_lone(worker);
 }
 
 /* Moves some of the shelves' oldest tasks to the deques. False: the deques had some, or the shelves
@@ -236,18 +199,44 @@ bool jrt_publish(struct jrt_worker *worker);
 /* Looks for work, sleeps, looks again. NULL: the scheduler has stopped. */
 struct jrt_task *jrt_idle(struct jrt_worker *worker);
 
-/* Wake all sleepers, for the end; wake the keeper, to look at the timers again. */
+/* Wake all sleepers, for the end; wake the keeper, if it sleeps beyond a deadline, to look at the
+ * timers again. */
 void jrt_idle_wake_all(janus_scheduler *scheduler);
-void jrt_idle_wake_keeper(janus_scheduler *scheduler);
+void jrt_idle_wake_keeper(janus_scheduler *scheduler, uint64_t deadline_ns);
 
 /* Wakes a worker, if it sleeps, to look again. */
 void jrt_idle_wake_up(struct jrt_worker *worker);
 
-/* Arm, disarm, and fire due timers. The last returns the time, or 0 if it did not read the
- * clock. */
+/* Ends the sleep of a worker whose signal is set. `in_set`: as read under idle_lock. */
+void jrt_idle_rouse(struct jrt_worker *worker, bool in_set);
+
+/* The sets of timers, in timers.c. Closing disarms the watch; no other timer may be armed. */
+void jrt_sched_timers_open(janus_scheduler *scheduler);
+void jrt_sched_timers_close(janus_scheduler *scheduler);
+
+/* Arms a timer, or moves it. Calls for one timer do not overlap. A timer that was armed in another
+ * scheduler was disarmed there. False: no memory. Then it is as it was. */
 bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns);
+/* Disarms a timer. Afterwards nobody touches it. */
 void jrt_sched_timer_disarm(janus_scheduler *scheduler, struct jrt_timer *timer);
+
+/* A worker's look: fires what is due in its set, and what is late in another. Returns the time, or
+ * 0 if it did not read the clock. */
 uint64_t jrt_sched_timers_fire(janus_scheduler *scheduler);
+/* The look of an idle worker: fires what is due in any set. */
+void jrt_sched_timers_fire_all(janus_scheduler *scheduler);
+
+/* The earliest deadline of all sets. */
+static inline uint64_t jrt_sched_timers_next(const janus_scheduler *scheduler)
+{
+    uint64_t next = JRT_NEVER;
+    for (uint32_t i = 0; i < scheduler->worker_count; i++) {
+        /* relaxed: a hint, or see [timer-keeper]. */
+        uint64_t first = jrt_load_relaxed(&scheduler->workers[i].timers.next);
+        if (first < next) next = first;
+    }
+    return next;
+}
 
 /* 0, or in a deadlock a number that stays the same while no sleeper gets up. In idle.c. */
 uint32_t jrt_idle_stuck(janus_scheduler *scheduler);
@@ -272,6 +261,10 @@ bool jrt_task_serve_fast(struct jrt_worker *worker, struct jrt_task *task);
  * see [poll-quiet]. The caller has taken it from where it waited. False: nothing done; call
  * jrt_task_serve. */
 bool jrt_task_serve_quietly(struct jrt_worker *worker, struct jrt_task *task);
+
+/* Ends a wait with a status, and queues the task on the worker's shelf without a word to others.
+ * The caller tells them afterwards, by jrt_idle_notify_shelf. */
+void jrt_task_wake_quietly(struct jrt_worker *worker, struct jrt_task *task, janus_status status);
 
 /* Ends the wait of a task at rest, [task-rest]. True: the caller queues it, by jrt_submit_served or
  * jrt_submit_outside, when it holds no lock. False: it was awake. */

@@ -13,11 +13,16 @@
  * slice, so the number includes the end of one slice.
  *
  * Nothing here depends on time or chance. The clock stands still, as in a deterministic run while
- * code runs, and there are no random numbers. Otherwise tasks' turns would end where the machine is
- * slow. (The clock's cost could not be counted anyway: Valgrind asks the kernel.) Each path has a
- * scheduler of its own, with one worker. Only the instructions of the walking thread count, because
- * the work of other threads at their start and end varies.
+ * code runs, and there are no random numbers (cost_beside.c). Otherwise tasks' turns would end
+ * where the machine is slow. (The clock's cost could not be counted anyway: Valgrind asks the
+ * kernel.) Each path has a scheduler of its own, with one worker. Only the instructions of the
+ * walking thread count, because the work of other threads at their start and end varies.
+ *
+ * Some paths are walked again beside a second worker, as "yield2". A task keeps that worker and
+ * sleeps in the kernel. So nobody steals or has to be woken, and the count is what the possibility
+ * costs.
  */
+#include "cost_beside.h"
 #include "cost_http.h"
 
 #include "fiber/ctx.h"
@@ -26,8 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 #include <valgrind/callgrind.h>
 
 enum { BATCH = 1000, ROOM = 128, SELECTED = 8, STACK_BYTES = 64 * 1024, BLOCK_BYTES = 64 };
@@ -45,22 +48,6 @@ static const janus_budget meeting = {.ops = 4 * JANUS_SLICE,
 
 /* Far beyond the time at which the clock stands: armed, and never due. */
 static const uint64_t never_due_ns = UINT64_C(1) << 60;
-
-/* Replace the C library's functions for the whole program. The second serves the keys of
- * channels. */
-int clock_gettime(clockid_t clock, struct timespec *now)
-{
-    (void)clock;
-    *now = (struct timespec){.tv_sec = 1000, .tv_nsec = 0};
-    return 0;
-}
-
-ssize_t getrandom(void *out, size_t bytes, unsigned flags)
-{
-    (void)flags;
-    memset(out, 0x5a, bytes);
-    return (ssize_t)bytes;
-}
 
 static void fail(const char *what)
 {
@@ -515,11 +502,20 @@ static const struct path {
 
 enum { PATHS = sizeof paths / sizeof paths[0] };
 
+/* Those that are walked beside a second worker, too. */
+static const char *const besides[] = {"yield",    "spawn",    "fib",  "both",
+                                      "pingpong", "buffered", "mutex"};
+
+enum { BESIDES = sizeof besides / sizeof besides[0] };
+
+static unsigned workers = 1;
+
 /* Dumps what was counted since the last dump, under the name of the path. */
 static void dump(const char *name, uint64_t operations)
 {
     char text[64];
-    (void)snprintf(text, sizeof text, "%s %llu", name, (unsigned long long)operations);
+    (void)snprintf(text, sizeof text, "%s%s %llu", name, workers == 2 ? "2" : "",
+                   (unsigned long long)operations);
     CALLGRIND_DUMP_STATS_AT(text);
 }
 
@@ -553,21 +549,46 @@ static void run(const struct path *path, janus_entry *entry)
         return;
     }
     minted = false; /* the new scheduler has no capability yet */
-    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .max_tasks = TASKS_MAX,
+    struct cost_beside both = {entry, (void *)path};
+    need(janus_run(JANUS_SCHEDULER_OPTIONS(.worker_count = workers, .max_tasks = TASKS_MAX,
                                            .task_budget = path->budget),
-                   entry, (void *)path, NULL));
+                   workers == 2 ? cost_beside : entry, workers == 2 ? (void *)&both : (void *)path,
+                   NULL));
+}
+
+static bool is_walked_beside(const struct path *path)
+{
+    for (int i = 0; i < BESIDES; i++) {
+        if (strcmp(path->name, besides[i]) == 0) return true;
+    }
+    return false;
+}
+
+/* Walks one path, or all; how many. */
+static int walk_all(const char *only)
+{
+    int found = 0;
+    for (int i = 0; i < PATHS; i++) {
+        size_t length = strlen(paths[i].name);
+        if (workers == 2 && !is_walked_beside(&paths[i])) continue;
+        if (only != NULL && (strncmp(paths[i].name, only, length) != 0 ||
+                             strcmp(only + length, workers == 2 ? "2" : "") != 0)) {
+            continue;
+        }
+        run(&paths[i], only != NULL ? walk_once : measure);
+        found++;
+    }
+    return found;
 }
 
 int main(int argc, char **argv)
 {
     if (argc != 1 && argc != 3) fail("usage: cost_paths [NAME SIZE]");
     if (argc == 3) profiled_size = strtoull(argv[2], NULL, 10);
-    int found = 0;
-    for (int i = 0; i < PATHS; i++) {
-        if (argc == 3 && strcmp(paths[i].name, argv[1]) != 0) continue;
-        run(&paths[i], argc == 3 ? walk_once : measure);
-        found++;
-    }
+    const char *only = argc == 3 ? argv[1] : NULL;
+    int         found = walk_all(only);
+    workers = 2;
+    found += walk_all(only);
     if (found == 0) fail("no such path");
     return 0;
 }

@@ -556,3 +556,37 @@ TEST("thousands of watches of an actor that fails again and again are contained"
 {
     attack((struct attack){.entry = watches, .spawns = 1 << 20});
 }
+
+/* An actor that computes for long and then rests. */
+
+static int64_t set_nap(void *state, void *argument)
+{
+    (void)state, (void)argument;
+    return janus_actor_after(1000, 0, NULL) == JANUS_OK ? 0 : -100;
+}
+
+static int64_t spin_and_nap(void *state, janus_letter *letter)
+{
+    uint64_t end = janus_now_ns() + rig_ms;
+    (void)state, (void)letter;
+    while (janus_now_ns() < end) continue;
+    JANUS_IGNORE(janus_actor_after(20000, 0, NULL));
+    return JANUS_ACTOR_GO_ON;
+}
+
+static const janus_behaviour napping = {
+    .struct_bytes = sizeof napping, .name = "napping", .init = set_nap, .handle = spin_and_nap};
+
+static void naps(struct plugin *plugin)
+{
+    janus_supervisor *own;
+    if (janus_supervisor_open(NULL, &own) != JANUS_OK) return;
+    must(janus_supervisor_add(own, JANUS_CHILD(.behaviour = &napping), NULL));
+    hold(plugin);
+    JANUS_IGNORE(janus_supervisor_end(own, NULL));
+}
+
+TEST("long handlers are paid back, although the actor rests in between")
+{
+    attack((struct attack){.entry = naps, .spawns = 16});
+}

@@ -182,11 +182,14 @@ static int64_t answer(void *argument)
 static uint64_t last_arming(janus_io handle)
 {
     janus_scheduler *scheduler = janus_scheduler_current();
-    jrt_lock(&scheduler->timer_lock);
-    /* relaxed: under the lock. */
-    const struct jrt_io_alarms *alarms = jrt_load_relaxed(&jrt_io_of(handle)->cold->alarms);
-    uint64_t number = alarms != NULL ? alarms->of[JRT_READY_READ].alarm.timer.sequence : 0;
-    jrt_unlock(&scheduler->timer_lock);
+    /* acquire: their content. */
+    const struct jrt_io_alarms *alarms = jrt_load_acquire(&jrt_io_of(handle)->cold->alarms);
+    const struct jrt_timer *timer = alarms != NULL ? &alarms->of[JRT_READY_READ].alarm.timer : NULL;
+    if (timer == NULL || timer->set == 0) return 0;
+    struct jrt_timer_set *set = &scheduler->workers[timer->set - 1].timers;
+    jrt_lock(&set->lock);
+    uint64_t number = timer->sequence;
+    jrt_unlock(&set->lock);
     return number;
 }
 

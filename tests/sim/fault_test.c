@@ -432,7 +432,7 @@ static void run_all(uint32_t faults, uint32_t every, uint32_t workers)
     explore(faults, every, workers, SCHEDULES, open_market, JANUS_PROFILE_SERVICE);
     explore(faults, every, workers, SCHEDULES / 2, open_backend, JANUS_PROFILE_SOVEREIGN);
     explore(faults, every, workers, SCHEDULES / 6, open_others, JANUS_PROFILE_SERVICE);
-    explore(faults, every, workers, SCHEDULES / 6, open_crowd, JANUS_PROFILE_SERVICE);
+    explore(faults, every, workers, SCHEDULES, open_crowd, JANUS_PROFILE_SERVICE);
 }
 
 /* Under ThreadSanitizer every first switch to a stack costs milliseconds. */

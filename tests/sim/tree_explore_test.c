@@ -237,7 +237,7 @@ TEST("a tree of supervisors works, and ends, in each schedule")
 
 TEST("a tree of supervisors that is refused memory at any place ends, and leaves nothing")
 {
-    explore_again(JANUS_FAULT_MEMORY, 10);
+    explore_again(JANUS_FAULT_MEMORY, 20);
     CHECK(seen.refused > 0 && seen.handled > 0);
     explore_again(JANUS_FAULT_MEMORY, 50);
     CHECK(seen.refused > 0 && seen.ended > 0);

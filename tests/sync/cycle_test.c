@@ -4,6 +4,7 @@
 #include "listen.h"
 
 #include <fcntl.h>
+#include <sched.h>
 
 /* Each task takes its own mutex, then wants its neighbour's. */
 
@@ -308,4 +309,22 @@ TEST("dumps can be made while tasks lock, wait, end and free what they waited fo
     CHECK_EQ(janus_nursery_end(&root, NULL), JANUS_OK);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     (void)close(fd);
+}
+
+TEST("where workers have no processor, a circle is reported once, too")
+{
+    RIG_REAL("its processors are not the machine's");
+    cpu_set_t all, one;
+    size_t    first = 0;
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    while (!CPU_ISSET(first, &all)) first++;
+    CPU_ZERO(&one);
+    CPU_SET(first, &one);
+    CHECK(sched_setaffinity(0, sizeof one, &one) == 0);
+    for (int i = 0; i < 20; i++) {
+        struct ring ring = {.size = 2};
+        listen_to(4, dine, &ring);
+        CHECK_EQ(times_said("in a circle"), 1);
+    }
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
 }

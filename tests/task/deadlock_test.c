@@ -169,7 +169,7 @@ static void *read_all(void *argument)
     (void)argument;
     char bytes[512];
     int  waiting = 0;
-    while (atomic_load(&late.scheduler->timer_next) == JRT_NEVER) jrt_thread_yield();
+    while (jrt_sched_timers_next(late.scheduler) == JRT_NEVER) jrt_thread_yield();
     while (!atomic_load(&late.over) || waiting > 0) {
         CHECK_EQ(ioctl(late.pipe[0], FIONREAD, &waiting), 0);
         if (waiting > 0) CHECK(read(late.pipe[0], bytes, sizeof bytes) > 0);

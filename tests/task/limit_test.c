@@ -294,3 +294,55 @@ TEST("max_tasks of a nursery bounds the tasks in all nurseries below it")
         CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
     }
 }
+
+/* [limit-seize]: rooms that gathered on a worker go back to the centre when it has no task. */
+TEST("workers without a task keep at most half of a small limit")
+{
+    enum { MAX = 100, WORKERS = 2, KEEPS = 2 * (MAX / (4 * WORKERS)) };
+    janus_scheduler *scheduler =
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = WORKERS, .max_tasks = MAX));
+    janus_nursery n;
+    struct gate   gate = {0};
+    CHECK_EQ(janus_nursery_open_in(scheduler, &n, NULL), JANUS_OK);
+    for (int i = 0; i < 90; i++) CHECK_EQ(janus_spawn(&n, at_gate, &gate), JANUS_OK);
+    atomic_store(&gate.open, 1); /* tasks of a plain thread take from the centre, end on workers */
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    while (jrt_load_acquire(&scheduler->asleep) < WORKERS) rig_spin();
+    jrt_lock(&scheduler->limit.lock);
+    int64_t central = scheduler->limit.central;
+    jrt_unlock(&scheduler->limit.lock);
+    CHECK(central >= MAX - WORKERS * KEEPS);
+    CHECK_EQ(jrt_limit_alive(scheduler), 0);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+}
+
+static int64_t ask_meekly(void *argument)
+{
+    struct jrt_worker *self = jrt_worker_self();
+    struct jrt_worker *other = argument;
+    struct jrt_limit  *limit = &self->scheduler->limit;
+    if (other == self) other = &self->scheduler->workers[1];
+    jrt_lock(&limit->lock);
+    int64_t all = limit->central;
+    limit->central = 0;
+    jrt_store_relaxed(&other->quota.base, jrt_load_relaxed(&other->quota.base) + all);
+    int64_t mine = jrt_load_relaxed(&self->quota.used);
+    jrt_store_relaxed(&self->quota.base, mine); /* no room here */
+    int64_t theirs = jrt_load_relaxed(&other->quota.base);
+    jrt_unlock(&limit->lock);
+    CHECK(!jrt_quota_take_meekly(&self->quota, self));
+    CHECK_EQ(jrt_load_relaxed(&other->quota.base), theirs);
+    CHECK(jrt_quota_take(&self->quota, self));
+    CHECK(jrt_load_relaxed(&other->quota.base) < theirs);
+    jrt_quota_give(&self->quota);
+    return 0;
+}
+
+TEST(
+    "a piece of a parallel call leaves another worker's room alone, and an ordinary spawn takes it")
+{
+    janus_scheduler *scheduler =
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .max_tasks = 100));
+    rig_do(scheduler, ask_meekly, &scheduler->workers[0]);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+}

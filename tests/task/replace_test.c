@@ -8,7 +8,7 @@
 #include "rig.h"
 #include "task/task.h"
 #include "task/worker.h"
-#include "work/replace.h"
+#include "work/crew.h"
 #include "work/work.h"
 
 #include <string.h>

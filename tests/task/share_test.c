@@ -7,20 +7,28 @@
 enum { LASTS_MS = 200, TRIES = 20 };
 
 static const double least = 0.45;
+/* A debt of a hundred rounds is paid in a hundred turns. What the switches between them take counts
+ * for nobody. */
+static const double least_in_rounds = 0.42;
 
 /* On a scheduler with one worker. */
-static void check_share(janus_entry *entry, void *argument)
+static void check_share_of(janus_entry *entry, void *argument, double enough)
 {
     janus_scheduler *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     double           share = 0;
     /* A busy machine may disturb a measurement. A task that starves does so each time. */
-    for (int i = 0; i < TRIES && share < least; i++) {
+    for (int i = 0; i < TRIES && share < enough; i++) {
         share = beside_share(scheduler, entry, argument, LASTS_MS * rig_ms);
         printf("# share %.3f\n", share);
         fflush(stdout);
     }
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
-    CHECK(share >= least);
+    CHECK(share >= enough);
+}
+
+static void check_share(janus_entry *entry, void *argument)
+{
+    check_share_of(entry, argument, least);
 }
 
 /* Native work of `argument` ns between two calls. */
@@ -57,7 +65,7 @@ TEST("a task that works for 100 us, or 1 ms, between two checks leaves its neigh
 {
     RIG_REAL("shares of real time are compared");
     check_share(check_between, &(uint64_t){100000});
-    check_share(check_between, &(uint64_t){1000000});
+    check_share_of(check_between, &(uint64_t){1000000}, least_in_rounds);
 }
 
 static int64_t child(void *argument)

@@ -17,8 +17,7 @@
 static inline void slumber_until(janus_scheduler *scheduler, uint32_t outside)
 {
     uint64_t limit = janus_now_ns() + rig_patience;
-    while (jrt_sleeping(atomic_load(&scheduler->idlers)) !=
-               janus_scheduler_worker_count(scheduler) ||
+    while (atomic_load(&scheduler->asleep) != janus_scheduler_worker_count(scheduler) ||
            atomic_load(&scheduler->outside) != outside) {
         CHECK(janus_now_ns() < limit);
         sched_yield();

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stacks of tasks: as large as promised, checked without a guard, bounded when idle, paid for
- * when large. Also what happens without memory for stacks.
+ * The stacks of tasks: as large as promised, checked without a guard, paid for when large. Also
+ * what happens without memory for stacks. idle_stacks_test.c has those that are idle.
  */
 #include "plat/altstack.h"
 #include "rig.h"
 #include "task/worker.h"
-#include "work/replace.h"
-
-#include <stdio.h>
+#include "work/crew.h"
 
 enum { ROUNDS = RIG_SLOW ? 4 : 40, MIB = 1 << 20 };
 
@@ -372,106 +370,6 @@ TEST("a worker whose next thread is refused an alternate signal stack leaves its
         rig_do(scheduler, use_some_and_have_a_child, &(struct use){.stack_bytes = 4096});
         jrt_altstacks_refuse(0);
     }
-    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
-}
-
-/* Idle stacks. */
-
-struct hall {
-    atomic_int in, open;
-    size_t     deep;
-};
-
-static int64_t dive(void *argument)
-{
-    struct hall   *hall = argument;
-    volatile char *deep = __builtin_alloca(hall->deep);
-    for (size_t i = 0; i < hall->deep; i += 4096) deep[i] = 1;
-    atomic_fetch_add(&hall->in, 1);
-    while (atomic_load(&hall->open) == 0) CHECK_EQ(janus_yield(), JANUS_OK);
-    return deep[0] == 1 ? 0 : -1;
-}
-
-enum { DIVERS = 100 };
-
-static int64_t dive_together(void *argument)
-{
-    struct hall  *hall = argument;
-    janus_nursery n;
-    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
-    for (int i = 0; i < DIVERS; i++) CHECK_EQ(janus_spawn(&n, dive, hall), JANUS_OK);
-    while (atomic_load(&hall->in) < DIVERS) CHECK_EQ(janus_yield(), JANUS_OK);
-    atomic_store(&hall->open, 1);
-    return janus_nursery_end(&n, NULL);
-}
-
-static size_t resident(void)
-{
-    FILE *file = fopen("/proc/self/statm", "r");
-    long  pages = 0, all = 0;
-    CHECK(file != NULL && fscanf(file, "%ld %ld", &all, &pages) == 2);
-    (void)fclose(file);
-    return (size_t)pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-static janus_scheduler_stacks_info stacks_of(janus_scheduler *scheduler)
-{
-    janus_scheduler_stacks_info stats = JANUS_SCHEDULER_STACKS_INFO();
-    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_OK);
-    return stats;
-}
-
-TEST("idle stacks hold no more memory than the option says, however large they are")
-{
-    struct hall      hall = {.deep = 900 * 1024};
-    janus_scheduler *scheduler =
-        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = MIB,
-                                         .idle_stack_bytes = 8 * MIB));
-    rig_do(scheduler, dive_together, &hall);
-    janus_scheduler_stacks_info stats = stacks_of(scheduler);
-    CHECK_EQ(stats.max_idle_bytes, 8 * MIB);
-    CHECK(stats.idle_bytes <= 8 * MIB);
-    CHECK(stats.stacks_idle > 0);
-    if (!RIG_SLOW && !rig_simulated()) { /* 2 workers cache at most 8 MiB each */
-        CHECK(resident() < (size_t)40 * MIB);
-    }
-    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
-}
-
-TEST("trimming frees idle stacks, including those that workers cache")
-{
-    struct hall      hall = {.deep = 50000};
-    janus_scheduler *scheduler =
-        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2, .stack_bytes = 131072));
-    rig_do(scheduler, dive_together, &hall);
-    size_t used = stacks_of(scheduler).stacks_used;
-    CHECK(stacks_of(scheduler).idle_bytes > 0);
-    CHECK(janus_scheduler_trim(scheduler, 0) > 0);
-    /* Both workers free theirs when they have nothing to do; they keep four each, at most. */
-    uint64_t limit = janus_now_ns() + rig_patience;
-    while (stacks_of(scheduler).stacks_used > 8 && janus_now_ns() < limit) {
-        JANUS_IGNORE(janus_sleep(rig_ms));
-    }
-    CHECK(stacks_of(scheduler).stacks_used < used);
-    CHECK(stacks_of(scheduler).stacks_used <= 8);
-    CHECK_EQ(stacks_of(scheduler).idle_bytes, 0);
-    CHECK_EQ(janus_scheduler_trim(NULL, 0), 0);
-    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
-}
-
-TEST("stack statistics fill a shorter struct, and refuse a bad size")
-{
-    janus_scheduler            *scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
-    janus_scheduler_stacks_info stats = {.struct_bytes =
-                                             offsetof(janus_scheduler_stacks_info, idle_bytes)};
-    stats.max_idle_bytes = 77;
-    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_OK);
-    CHECK(stats.stacks_used > 0);
-    CHECK_EQ(stats.max_idle_bytes, 77);
-    stats.struct_bytes = 1;
-    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, &stats), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_stacks_inspect(scheduler, NULL), JANUS_INVALID);
-    CHECK_EQ(janus_scheduler_stacks_inspect(NULL, &stats), JANUS_INVALID);
     CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
 }
 

@@ -3,7 +3,7 @@
 #include "plat/seam.h"
 #include "rig.h"
 #include "task/worker.h"
-#include "work/replace.h"
+#include "work/crew.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "backends.h"
 #include "plat/seam.h"
 #include "task/worker.h"
-#include "work/replace.h"
+#include "work/crew.h"
 #include "work/seat.h"
 
 #include <pthread.h>

@@ -230,11 +230,11 @@ static int64_t first(void *argument)
         EXPECT(all > HOSTILE_BUDGET, "it costs %llu ops", UNSIGNED(all));
     }
     stop = stop_at_budget(all, right);
-    for (int i = 0; i < 60 && most < 0.45; i++) { /* a busy machine may disturb some */
+    for (int i = 0; i < 60 && most < 0.42; i++) { /* a busy machine may disturb some */
         double now = share_beside(for_ever) / share_beside(NULL);
         if (now > most) most = now;
     }
-    EXPECT(most >= 0.45, "%.3f", most);
+    EXPECT(most >= 0.42, "%.3f", most);
     printf("%s ops %llu result %llu left %llu beyond %llu share %.3f\n", chosen->name,
            UNSIGNED(all), UNSIGNED(right), UNSIGNED(stop.left), UNSIGNED(stop.beyond), most);
     return 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The records of failures: each in its nursery, the first also in the books of a run. */
-#ifndef JRT_NURSERY_BOOKS_H
-#define JRT_NURSERY_BOOKS_H
+#ifndef JRT_BOOKS_BOOKS_H
+#define JRT_BOOKS_BOOKS_H
 
 #include "task/task.h"
 
@@ -22,6 +22,10 @@ void jrt_failure_describe(janus_failure *failure, const struct jrt_task *task);
 
 /* Describes the panic of a task that is about to be counted off. The caller has zeroed *panic. */
 void jrt_panic_describe(janus_panic_detail *panic, const struct jrt_task *task);
+
+/* Keeps the failure that `n` counted last, if there is room. Under the lock of `n`. */
+void jrt_failures_keep(struct jrt_nursery *n, const struct jrt_task *task);
+void jrt_failures_free(struct jrt_nursery *n);
 
 /* Notes that a child of `n` failed. The scheduler has books. */
 void jrt_books_failure(struct jrt_nursery *n, const struct jrt_task *task);

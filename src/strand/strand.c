@@ -35,12 +35,13 @@
  *   caller that wants them back writes how much may stay, raises `trims` and wakes all workers. A
  *   worker that is about to sleep and finds a new count empties its cache and trims the depot.
  */
+#include "strand/strand.h"
+
 #include "base/options.h"
 #include "task/nursery.h"
 #include "task/task.h"
 #include "task/upcalls.h"
 #include "task/worker.h"
-#include "work/work.h"
 
 #include <string.h>
 
@@ -73,7 +74,7 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     }
     size_t             colour = (size_t)(stack - stack->slab->stacks) % 16 * 64;
     char              *low = jrt_stack_low(stack);
-    char              *top = stack->top - colour - JRT_STRAND_BYTES;
+    char              *top = stack->top - colour - JRT_LODGING_BYTES - JRT_STRAND_BYTES;
     struct jrt_strand *strand = (struct jrt_strand *)(void *)top;
     strand->stack = stack;
     strand->class = (uint8_t)class;
@@ -82,6 +83,7 @@ struct jrt_strand *jrt_strand_of_class(struct jrt_worker *worker, unsigned class
     strand->child_floor = (uintptr_t)low + worker->scheduler->room[worker->scheduler->stack_class];
     strand->watched = stack->guard == JANUS_GUARD_CANARY;
     strand->last = false;
+    strand->lodging = JRT_LODGING_FREE;
     if (jrt_unlikely(worker->scheduler->world != NULL || strand->watched)) {
         strand->floor = strand->child_floor = UINTPTR_MAX;
     }
@@ -104,6 +106,7 @@ void jrt_strand_drop(struct jrt_worker *worker, struct jrt_strand *strand)
 {
     struct jrt_stack *stack = strand->stack;
     char             *low = jrt_stack_low(stack);
+    jrt_debug_invariant("purse-lodged", strand->lodging != JRT_LODGING_USED);
     jrt_sanitizer_detach(&strand->context.sanitizer, low, (size_t)(stack->top - low));
     jrt_stack_give(&worker->stacks, worker->scheduler->depot,
                    jrt_strand_stack_class(worker->scheduler, strand->class), stack);
@@ -117,7 +120,9 @@ void jrt_strand_give(struct jrt_worker *worker, struct jrt_strand *strand)
         worker->last = strand;
         return;
     }
+    jrt_debug_invariant("purse-lodged", strand->lodging != JRT_LODGING_USED);
     if (worker->spare == NULL && strand->class == worker->scheduler->stack_class) {
+        strand->lodging = JRT_LODGING_FREE; /* a rescuer's was barred */
         jrt_sanitizer_renew(&strand->context.sanitizer);
         jrt_sanitizer_unwind(jrt_stack_low(strand->stack), strand); /* frames it was left in */
         worker->spare = strand;
@@ -202,6 +207,7 @@ bool jrt_worker_rescue_ready(struct jrt_worker *worker)
                            : jrt_strand_of_class(worker, worker->scheduler->stack_class);
     if (worker->thread != NULL) worker->thread->rescue = NULL;
     if (worker->rescue == NULL) return false;
+    worker->rescue->lodging = JRT_LODGING_BARRED; /* [purse-lodged] */
     worker->rescue->context.sp = jrt_ctx_make(worker->rescue, jrt_upcalls.rescue, worker->rescue);
     if (worker->thread != NULL) worker->thread->rescue = &worker->rescue->context.sp;
     return true;

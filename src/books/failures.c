@@ -7,9 +7,8 @@
  *   So all nurseries under the same terms together keep at most KEPT_MAX, about half a MiB. Beyond
  *   that the library only counts failures. Other terms are not affected.
  */
+#include "books/books.h"
 #include "means/terms.h"
-#include "nursery/books.h"
-#include "nursery/nursery.h"
 #include "task/nursery.h"
 #include "task/task.h"
 #include "task/worker.h"

@@ -7,7 +7,7 @@
  *   noted is where an error began, not a task above that passed the error on. Names and nurseries
  *   still exist then.
  */
-#include "nursery/books.h"
+#include "books/books.h"
 
 #include "means/trouble.h"
 #include "plat/name.h"
