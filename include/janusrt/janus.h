@@ -61,6 +61,7 @@
 #include <janusrt/counted.h>   /* what compiled checks call */
 #include <janusrt/memory.h>    /* memory that ends with its task */
 #include <janusrt/process.h>   /* child processes */
+#include <janusrt/rest.h>      /* tasks without a stack while they wait */
 #include <janusrt/rwlock.h>    /* many readers or one writer */
 #include <janusrt/signal.h>    /* signals to wait for */
 #include <janusrt/token.h>     /* cancels that cross scopes */

@@ -174,6 +174,13 @@ CALL(nursery_books, janus_nursery_pool_info books = JANUS_NURSERY_POOL_INFO();
      (void)!janus_nursery_pool_inspect(&t->nursery, &books))
 
 /* More of nurseries and children. */
+
+static janus_rest rest_no_more(void *state, janus_status woke)
+{
+    (void)state;
+    return janus_rest_done(woke);
+}
+
 CALL(spawn_wait, (void)!janus_spawn_wait(&t->nursery, repeat_quickly, NULL);
      (void)!janus_nursery_await_with(&t->nursery, NULL))
 CALL(spawn_refused_wait, (void)!janus_spawn_wait(&t->full, repeat_quickly, NULL))
@@ -182,6 +189,9 @@ CALL(spawn_await, (void)!janus_spawn(&t->nursery, repeat_quickly, NULL);
 CALL(spawn_with, janus_task_id id;
      if (janus_spawn_with(&t->nursery, repeat_quickly, NULL, NULL, &id) == JANUS_OK)
          JANUS_IGNORE(janus_join(&t->nursery, id, NULL)))
+CALL(spawn_resting, janus_task_id id;
+     if (janus_spawn_resting(&t->nursery, janus_rest_sleep(0), rest_no_more, NULL, NULL, &id) ==
+         JANUS_OK) JANUS_IGNORE(janus_join(&t->nursery, id, NULL)))
 CALL(spawn_plainly, (void)janus_scheduler_spawn(repeat_quickly, NULL))
 CALL(
     nursery_heap, janus_nursery *made = janus_nursery_create(); if (made != NULL) {
@@ -317,6 +327,7 @@ static const struct repeat_call calls[] = {
     ROW(spawn_refused_wait),
     ROW(spawn_await),
     ROW(spawn_with),
+    ROW(spawn_resting),
     ROW(spawn_plainly),
     ROW(nursery_heap),
     ROW(nursery_block),
