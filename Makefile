@@ -10,7 +10,7 @@ SEED ?= 0
 SECONDS ?= 60
 MUTANTS ?= 10000
 
-.PHONY: help run serve browser test test-long explore fuzz garden bench install tidy format
+.PHONY: help run serve browser test test-long explore fuzz garden bench scale install tidy format
 .PHONY: symbols clean slow soak
 
 help:
@@ -30,6 +30,8 @@ help:
 	@echo '                ten minutes are about a day of 1000 requests a second)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
 	@echo '                CHARTS=1: rewrite docs/bench also then)'
+	@echo 'make scale      measure two cores and predict up to 128: docs/scaling.md'
+	@echo '                (COSTS="NAME=VALUE ...": of another machine)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
 	@echo 'make tidy       check the rules of this tree (tools/tidy.py)'
 	@echo 'make format     format all C files in place (clang-format)'
@@ -112,8 +114,16 @@ bench:
 	@mkdir -p build
 	@cmake --preset gcc-release >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
 	@ONLY='$(ONLY)' tools/bench.py --names $(RELEASE)/bench/programs.json
+	@tools/bench_peers.py $(RELEASE)
 	@ONLY='$(ONLY)' QUICK='$(QUICK)' CHARTS='$(CHARTS)' \
 	    cmake --build $(RELEASE) --target bench$(if $(filter-out 0,$(QUICK)),_quick)
+
+scale:
+	@tools/bootstrap run
+	@mkdir -p build
+	@{ cmake --preset gcc-release && cmake --build $(RELEASE) --target scale scale_measure; } \
+	    >build/scale.log 2>&1 || { cat build/scale.log; exit 1; }
+	@python3 bench/scale/report.py $(RELEASE)/bench/scale --costs '$(COSTS)'
 
 install:
 	@tools/bootstrap install

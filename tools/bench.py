@@ -69,7 +69,7 @@ WORKS = {
     "checks": (1,),
     "live": (1, 2),
     "crowd": (1, 2),
-    "growth": (1, 2, 4, 8),
+    "growth": (1, 2, 4, 8, 64),
     "latency": (2,),
     "sleepers": (1, 2),
     "echo": (1, 2),
@@ -303,6 +303,13 @@ def summary(results):
         print(f"  {'  '.join(cells)}  {line[5]}".rstrip())
 
 
+def leave_unbuilt(listed, path):
+    """Takes the peers that tools/bench_peers.py could not build off the list: [(program, why)]."""
+    unbuilt = json.loads(path.read_text()) if path.is_file() else {}
+    listed["peers"] = [peer for peer in listed["peers"] if peer not in unbuilt]
+    return list(unbuilt.items())
+
+
 def load_programs(listed, quick):
     """The programs that say what they know, and whether one of ours does not."""
     ours = listed["ours"] + ([] if quick else listed["not_quick"])
@@ -360,6 +367,8 @@ def main(arguments):
     quick = is_set("QUICK")
     for name in listed["missing"]:
         print(f"not here, left out: {name}")
+    for path, why in leave_unbuilt(listed, pathlib.Path(files[0]).with_name("unbuilt.json")):
+        print(f"does not build, left out: {pathlib.Path(path).name}: {why}")
 
     failed, results = False, []
     works = [work for work in WORKS if not only or work in only]
@@ -368,6 +377,8 @@ def main(arguments):
         results, lost = run_works(programs, works, quick)
         failed = failed or lost
         summary(results)
+        for line in bench_targets.shape_verdicts(results):
+            print(f"  {line}")
         write_results(results, pathlib.Path(files[1]))
     if results and (is_set("CHARTS") or not (only or quick or failed)):
         bench_charts.draw(pathlib.Path(files[1]), pathlib.Path(files[2]))

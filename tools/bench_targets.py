@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The targets of the works with servers of HTTP, with actors and with `janusrt cc`, and whether a
-run holds them.
+"""The targets of the race, and whether a run holds them.
 
     bench_targets.py RESULTS.json
 
@@ -62,6 +61,52 @@ RATIOS = (
     ("restart", "from the crash to an answer, p50", "Erlang/OTP", {1: 0.05, 2: 0.05}),
 )
 
+# A target of the core beside peers: the work, the metric, which of our systems, the peers, and by
+# the number of workers the largest multiple of the best peer's value that ours may be. The minimum
+# and the median are judged each.
+RACES = (
+    ("switch", "a raw switch between two stacks", OURS, ("Boost.Context", "Boost.Context fiber"),
+     {1: 1.0}),
+    ("spawn", "a task, batches of 1000", OURS, ("OpenMP gcc",), {1: 1.0}),
+    ("million", "a task, first batch of 1000000", OURS, ("OpenMP clang", "oneTBB"),
+     {1: 1.2, 2: 1.2}),
+    ("million", "a task, one batch of 1000000", OURS, ("OpenMP clang", "oneTBB"),
+     {1: 1.0, 2: 1.0}),
+    ("pingpong", "a round trip", OURS, ("Go",), {1: 0.2, 2: 0.2}),
+    ("pingpong", "a round trip", OURS, ("State Threads",), {1: 1.2}),
+    ("mpmc", "a message, 4 to 4, room for 128", OURS, ("Go",), {2: 0.9}),
+    ("wake", "a sleeping worker wakes, p50", OURS, ("pthread condvar",), {2: 1.2}),
+    ("steal", "a thief takes a task, p50", OURS, ("OpenMP gcc",), {2: 1.2}),
+    ("steal", "a thief takes a task, p99", OURS, ("OpenMP gcc",), {2: 1.2}),
+    ("timers", "100000 tasks sleep a millisecond or two, a sleep", OURS, ("Go",), {1: 1.0, 2: 1.0}),
+    ("live", "create and block", f"{OURS} 16 KiB", ("Go",), {1: 1.0, 2: 1.0}),
+    ("live", "wake and end", OURS, ("Go",), {1: 1.0, 2: 1.0}),
+    ("crowd", "a task, told CLOSED and ended", OURS, ("Go",), {1: 1.0, 2: 1.0}),
+    ("growth", "a task, batches of 100000", OURS, ("oneTBB",), {4: 1.2, 8: 1.2}),
+)
+
+# The most that a value of ours may be: the work, the metric, which of our systems, the unit, and
+# the limits by the number of workers.
+LIMITS = (
+    ("fib", "a spawn of fib", OURS, "ns", {1: 15, 2: 8}),
+    ("both", "a fork of fib", OURS, "ns", {1: 6, 2: 3}),
+    ("checks", "a capability check", OURS, "ns", {1: 2}),
+    ("live", "bytes a task", f"{OURS} 16 KiB", "B", {1: 4450}),
+    ("live", "bytes a task", OURS, "B", {1: 4950}),
+    ("live", "bytes a task", f"{OURS} resting", "B", {1: 600}),
+)
+
+# How many times as fast two workers must be as one.
+SPEED_UPS = (
+    ("fib", "a spawn of fib", 1.9),
+    ("both", "a fork of fib", 1.9),
+)
+
+# Where the cost of an operation may differ by this factor over all numbers of workers and sizes.
+FLAT = (("growth", 2.0),)
+
+MEASURES = (("min", "minimum"), ("median", "median"))
+
 
 def verdict(what, value, most, unit):
     said = "held" if value <= most else "MISSED"
@@ -79,7 +124,52 @@ def verdicts(results):
                 continue
             of = "" if system == OURS else f", {system}"
             lines.append(verdict(f"{metric}{of}", judged(result), most, result["unit"]))
-    return lines + ratio_verdicts(results)
+    return lines + ratio_verdicts(results) + race_verdicts(results)
+
+
+def values_by(measure, results):
+    return {(r["work"], r["metric"], r["system"], r["workers"]): r[measure] for r in results}
+
+
+def race_verdicts(results):
+    """The verdicts of RACES and LIMITS."""
+    lines = []
+    for measure, named_as in MEASURES:
+        values = values_by(measure, results)
+        for work, metric, system, peers, limits in RACES:
+            for workers, most in limits.items():
+                ours = values.get((work, metric, system, workers))
+                theirs = [(values[key], peer) for peer in peers
+                          if values.get(key := (work, metric, peer, workers))]
+                if ours is not None and theirs:
+                    best, peer = min(theirs)
+                    lines.append(verdict(f"{metric}, {crew(workers)}, {named_as}", ours / best,
+                                         most, f"x {peer}"))
+        for work, metric, system, unit, limits in LIMITS:
+            for workers, most in limits.items():
+                if (value := values.get((work, metric, system, workers))) is not None:
+                    lines.append(verdict(f"{metric}, {system}, {crew(workers)}, {named_as}", value,
+                                         most, unit))
+    return lines
+
+
+def shape_verdicts(results):
+    """The verdicts of SPEED_UPS and FLAT, which need the results of all numbers of workers."""
+    lines = []
+    for measure, named_as in MEASURES:
+        values = values_by(measure, results)
+        for work, metric, least in SPEED_UPS:
+            one, two = (values.get((work, metric, OURS, workers)) for workers in (1, 2))
+            if one and two:
+                said = "held" if one / two >= least else "MISSED"
+                lines.append(f"target: {metric}, 2 workers, {named_as}: {one / two:.3g} of at "
+                             f"least {least:g} times as fast as 1 worker: {said}")
+        for work, most in FLAT:
+            costs = [v for (w, _, system, _), v in values.items() if (w, system) == (work, OURS)]
+            if len(costs) > 1 and min(costs) > 0:
+                lines.append(verdict(f"{work}, all workers and sizes, {named_as}",
+                                     max(costs) / min(costs), most, "x the cheapest"))
+    return lines
 
 
 def ratio_verdicts(results):
@@ -117,7 +207,7 @@ def main(path):
                            for r in results if r["work"] in TOGETHER)
     for key in wanted:
         print("\n".join(pivot(results, *key)), end="\n\n")
-    print("\n".join(verdicts(results)))
+    print("\n".join(verdicts(results) + shape_verdicts(results)))
 
 
 if __name__ == "__main__":

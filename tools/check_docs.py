@@ -89,6 +89,12 @@ def section(path, anchor):
     return ""
 
 
+def defines(text, symbol):
+    """Whether the file defines the function, on several lines or on one."""
+    head = rf"^(?:\S.*\b)?{symbol}\("
+    return re.search(rf"{head}(?:[^;]*|[^;{{}}]*\) \{{.*\}})$", text, re.M) is not None
+
+
 def path_faults(folder, path):
     steps = [STEP.search(step) for step in path.split("→")]
     if not all(steps):
@@ -105,7 +111,7 @@ def path_faults(folder, path):
         name = os.path.basename(following) if following else None
         if following and name not in text and f"`{symbol}`" not in text:
             faults.append(f"{step.group(1)}#{step.group(2) or ''} does not name {name}")
-        if not following and not re.search(rf"^(\S.*\b)?{symbol}\([^;]*$", text, re.M):
+        if not following and not defines(text, symbol):
             faults.append(f"{step.group(1)} does not define {symbol}")
     return faults
 

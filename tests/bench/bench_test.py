@@ -20,6 +20,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, str(TOP / "tools"))
 import bench  # noqa: E402
 import bench_charts  # noqa: E402
+import bench_peers  # noqa: E402
 import bench_targets  # noqa: E402
 
 FIELDS = ["work", "system", "version", "workers", "metric", "unit", "min", "median", "runs"]
@@ -205,9 +206,51 @@ class Targets(Race):
             {"work": "cast", "system": "janusrt", "version": "1", "workers": 1,
              "metric": "a message, 1 to 1", "unit": "ns", "min": 20, "median": 20, "runs": 5}]), [])
 
+    def test_a_race_is_judged_beside_the_best_peer_by_the_minimum_and_by_the_median(self):
+        results = [{"work": "million", "system": system, "version": "1", "workers": 1,
+                    "metric": "a task, one batch of 1000000", "unit": "ns", "min": least,
+                    "median": middle, "runs": 5}
+                   for system, least, middle in (("janusrt", 20, 50), ("OpenMP clang", 40, 44),
+                                                 ("oneTBB", 50, 40), ("OpenMP gcc", 1, 1))]
+        self.assertEqual(bench_targets.verdicts(results), [
+            "target: a task, one batch of 1000000, 1 worker, minimum: 0.5 of at most 1 "
+            "x OpenMP clang: held",
+            "target: a task, one batch of 1000000, 1 worker, median: 1.25 of at most 1 "
+            "x oneTBB: MISSED"])
+
+    def ours(self, work, metric, workers, least, middle):
+        return {"work": work, "system": "janusrt", "version": "1", "workers": workers,
+                "metric": metric, "unit": "ns", "min": least, "median": middle, "runs": 5}
+
+    def test_a_limit_of_our_own_is_judged_for_each_number_of_workers(self):
+        self.assertEqual(bench_targets.verdicts([
+            self.ours("fib", "a spawn of fib", 2, 7, 9)]), [
+                "target: a spawn of fib, janusrt, 2 workers, minimum: 7 of at most 8 ns: held",
+                "target: a spawn of fib, janusrt, 2 workers, median: 9 of at most 8 ns: MISSED"])
+
+    def test_a_speed_up_needs_both_numbers_of_workers(self):
+        one = self.ours("fib", "a spawn of fib", 1, 20, 20)
+        self.assertEqual(bench_targets.shape_verdicts([one]), [])
+        self.assertEqual(
+            bench_targets.shape_verdicts([one, self.ours("fib", "a spawn of fib", 2, 10, 16)]), [
+                "target: a spawn of fib, 2 workers, minimum: 2 of at least 1.9 times as fast as "
+                "1 worker: held",
+                "target: a spawn of fib, 2 workers, median: 1.25 of at least 1.9 times as fast as "
+                "1 worker: MISSED"])
+
+    def test_growth_is_judged_over_all_workers_and_sizes(self):
+        self.assertEqual(bench_targets.shape_verdicts([
+            self.ours("growth", "a task, batches of 100", 1, 10, 10),
+            self.ours("growth", "a task, batches of 100000", 64, 19, 30)]), [
+                "target: growth, all workers and sizes, minimum: 1.9 of at most 2 x the cheapest: "
+                "held",
+                "target: growth, all workers and sizes, median: 3 of at most 2 x the cheapest: "
+                "MISSED"])
+
     def test_every_target_is_of_a_work_that_exists(self):
-        self.assertLessEqual({target[0] for target in bench_targets.TARGETS + bench_targets.RATIOS},
-                             set(bench.WORKS))
+        targets = (bench_targets.TARGETS + bench_targets.RATIOS + bench_targets.RACES +
+                   bench_targets.LIMITS + bench_targets.SPEED_UPS + bench_targets.FLAT)
+        self.assertLessEqual({target[0] for target in targets}, set(bench.WORKS))
 
 
 class Failures(Race):
@@ -283,6 +326,49 @@ class Names(Race):
         self.fake("a", "janusrt", 10)
         self.listing["missing"] = ["Go (golang-go)"]
         self.assertIn("not here, left out: Go (golang-go)\n", self.race()[1])
+
+
+class Unbuilt(Race):
+    """A peer that is installed but does not build."""
+
+    def setUp(self):
+        super().setUp()
+        (self.root / "bench").mkdir()
+        (self.root / "build.ninja").write_text("".join(
+            f"rule {name}\n  command = {action}\nbuild {name}: {name}\n" for name, action in (
+                ("good", "touch good"), ("bad", "cat said; exit 1"))))
+        (self.root / "said").write_text("building\npeer.c: error: no such header\n1 error\n")
+        (self.root / "CMakeCache.txt").write_text(
+            f"CMAKE_CACHEFILE_DIR:INTERNAL={self.root}\nCMAKE_HOME_DIRECTORY:INTERNAL={self.root}\n"
+            "CMAKE_GENERATOR:INTERNAL=Ninja\nCMAKE_PROJECT_NAME:STATIC=peers\n"
+            f"CMAKE_MAKE_PROGRAM:FILEPATH={shutil.which('ninja')}\n")
+
+    def build(self, *targets):
+        files = [str(self.root / target) for target in targets]
+        (self.root / "bench" / "programs.json").write_text(
+            json.dumps(self.listing | {"targets": targets, "peers": files}))
+        bench_peers.main(self.root)
+        return json.loads((self.root / "bench" / "unbuilt.json").read_text())
+
+    @unittest.skipUnless(shutil.which("cmake") and shutil.which("ninja"), "no cmake or ninja here")
+    def test_a_peer_that_does_not_build_is_named_and_what_is_left_of_it_is_removed(self):
+        (self.root / "bad").write_text("of an earlier build")
+        self.assertEqual(self.build("good", "bad"),
+                         {str(self.root / "bad"): "peer.c: error: no such header"})
+        self.assertFalse((self.root / "bad").exists())
+        self.assertTrue((self.root / "good").exists())
+
+    @unittest.skipUnless(shutil.which("cmake") and shutil.which("ninja"), "no cmake or ninja here")
+    def test_if_all_peers_build_none_is_named(self):
+        self.assertEqual(self.build("good"), {})
+
+    def test_the_race_goes_on_without_it_and_says_so_in_a_line(self):
+        self.fake("a", "janusrt", 10)
+        peer = self.fake("b", "Other", 20)
+        (self.root / "unbuilt.json").write_text(json.dumps({peer: "no such header"}))
+        code, text, results = self.race()
+        self.assertEqual((code, {r["system"] for r in results}), (0, {"janusrt"}))
+        self.assertIn("does not build, left out: b: no such header\n", text)
 
 
 class Progress(Race):
