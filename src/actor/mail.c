@@ -480,7 +480,7 @@ janus_status janus_cast(janus_actor actor, const void *message)
                      !jrt_chan_pay_fast(worker->current)))
         return cast_slowly(actor, message);
     struct jrt_actor_place *place = jrt_load_relaxed(&jrt_actor_table.base) + index; /* relaxed */
-    _Atomic(uint32_t)      *held = jrt_chan_lock_fast(&place->lock, worker);
+    _Atomic(uint32_t)      *held = jrt_chan_lock_fast(&place->lock, worker->bias);
     if (jrt_likely(held != NULL)) {
         /* relaxed: under the lock. It is 0 while the place is hidden. */
         if (jrt_likely(jrt_load_relaxed(&place->keys[0]) == key &&
@@ -504,7 +504,7 @@ bool jrt_mail_call_fast(janus_actor actor, const struct jrt_letter_head *head, c
     struct jrt_actor_place *place = jrt_place_at((uint32_t)(first >> 32) - 1);
     bool plain = (uint32_t)first == JANUS_ACTOR_MAY_ALL && key != 0 && message != NULL;
     if (jrt_unlikely(worker == NULL || !plain || place == NULL)) return false;
-    _Atomic(uint32_t) *held = jrt_chan_lock_fast(&place->lock, worker);
+    _Atomic(uint32_t) *held = jrt_chan_lock_fast(&place->lock, worker->bias);
     if (jrt_unlikely(held == NULL)) return false;
     /* relaxed: under the lock. */
     if (jrt_unlikely(jrt_load_relaxed(&place->keys[0]) != key ||

@@ -140,9 +140,9 @@ void jrt_place_publish(struct jrt_actor_place *place)
 {
     struct jrt_worker *worker = jrt_worker_self();
     jrt_place_lock(place);
-    /* relaxed: under the lock, [chan-bias]. The word is held, so no other thread is inside. */
-    if (worker != NULL && worker->alone && worker->seat == NULL && !place->as_owner)
-        jrt_store_relaxed(&place->lock.owner, worker);
+    /* The word is held, so no other thread is inside, [chan-bias]. */
+    if (worker != NULL && worker->alone && !place->as_owner)
+        jrt_chan_lock_adopt(&place->lock, worker->bias);
     jrt_place_unlock(place);
     /* relaxed: nobody knows the place. */
     jrt_debug_invariant("actor-key", place->serial != 0 && jrt_load_relaxed(&place->keys[0]) == 0);

@@ -234,11 +234,11 @@ static inline void jrt_mail_handled(struct jrt_actor_place *place, int64_t more)
 /* The lock of a channel: of a scheduler with one worker, it needs no locked instruction. */
 static inline void jrt_place_lock(struct jrt_actor_place *place)
 {
-    place->as_owner = jrt_chan_lock(&place->lock, jrt_worker_self());
+    place->as_owner = jrt_chan_lock_more(&place->lock, jrt_worker_bias(jrt_worker_self()));
 }
 static inline void jrt_place_unlock(struct jrt_actor_place *place)
 {
-    jrt_chan_unlock(&place->lock, place->as_owner);
+    jrt_chan_unlock(&place->lock, place->as_owner ? jrt_worker_self()->bias : NULL);
 }
 
 /* The table of places: place.c. */

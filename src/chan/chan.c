@@ -46,10 +46,10 @@
 
 bool jrt_chan_enter_slow(struct jrt_chan *chan, struct jrt_worker *worker)
 {
-    const _Atomic(uint32_t) *held = jrt_chan_lock_fast(&chan->lock, worker);
+    const _Atomic(uint32_t) *held = jrt_chan_lock_fast(&chan->lock, worker->bias);
     uint64_t                 since = held == NULL ? jrt_clock_now_ns() : 0;
-    bool                     own =
-        held == NULL ? jrt_chan_lock(&chan->lock, worker) : jrt_chan_lock_owned(&chan->lock, held);
+    bool                     own = held == NULL ? jrt_chan_lock(&chan->lock, worker->bias)
+                                                : jrt_chan_lock_owned(&chan->lock, held);
     if (chan->last != worker) jrt_chan_met(chan, worker);
     if (held != NULL) return own;
     worker->herd.waited_ns += jrt_clock_now_ns() - since; /* [herd-gather] */

@@ -84,9 +84,10 @@ struct jrt_chan {
     uint64_t dropped;
     uint64_t capacity; /* in values */
 
-    struct jrt_chan_cold *cold;      /* owned */
-    struct jrt_chan      *next_free; /* in the pool */
-    uint32_t              place;     /* in the table; constant */
+    struct jrt_chan_cold *cold;         /* owned */
+    struct jrt_chan      *next_free;    /* in the pool */
+    uint32_t              place;        /* in the table; constant */
+    uint32_t              adopts_after; /* [chan-adopt] */
 };
 
 _Static_assert(offsetof(struct jrt_chan, senders) == 128, "a line to check, a line to send");
@@ -156,6 +157,16 @@ static inline void jrt_chan_met(struct jrt_chan *chan, struct jrt_worker *worker
         worker->herd.meets++;
     }
     chan->last = worker;
+    chan->lock.until_adopts = chan->adopts_after;
+}
+
+/* Under the word: counts a call of the worker that was the last to enter, [chan-adopt]. */
+static inline __attribute__((always_inline)) void jrt_chan_came_again(
+    struct jrt_chan *chan, const struct jrt_worker *worker)
+{
+    if (jrt_likely(--chan->lock.until_adopts != 0)) return;
+    jrt_chan_lock_adopt(&chan->lock, worker->bias);
+    chan->adopts_after <<= chan->adopts_after < JRT_CHAN_ADOPTS_AFTER_MAX;
 }
 
 /* Enters, and counts the time if another thread is inside. */
@@ -163,14 +174,22 @@ bool jrt_chan_enter_slow(struct jrt_chan *chan, struct jrt_worker *worker);
 
 static inline bool jrt_chan_enter(struct jrt_chan *chan, struct jrt_worker *worker)
 {
-    bool own = jrt_chan_lock(&chan->lock, worker);
+    bool own = jrt_chan_lock(&chan->lock, jrt_worker_bias(worker));
+    if (!own && worker != NULL && chan->last != worker) jrt_chan_met(chan, worker);
+    return own;
+}
+
+/* As jrt_chan_enter, for a select, which may be inside others. */
+static inline bool jrt_chan_enter_more(struct jrt_chan *chan, struct jrt_worker *worker)
+{
+    bool own = jrt_chan_lock_more(&chan->lock, jrt_worker_bias(worker));
     if (!own && worker != NULL && chan->last != worker) jrt_chan_met(chan, worker);
     return own;
 }
 
 static inline void jrt_chan_leave(struct jrt_chan *chan, bool as_owner)
 {
-    jrt_chan_unlock(&chan->lock, as_owner);
+    jrt_chan_unlock(&chan->lock, as_owner ? jrt_worker_self()->bias : NULL);
 }
 
 /* Checks a handle before anything happens: OK, INVALID, STALE, CAP_RIGHT. *out is the channel, if

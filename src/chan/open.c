@@ -131,6 +131,7 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->length = chan->first = chan->high_water = chan->dropped = 0;
     chan->ring = ring;
     chan->last = NULL;
+    chan->adopts_after = JRT_CHAN_ADOPTS_AFTER;
     chan->senders.count = chan->receivers.count = 0;
     jrt_list_init(&chan->senders.entries);
     jrt_list_init(&chan->receivers.entries);
@@ -142,8 +143,8 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
     chan->number = next_number();
     jrt_chan_new_keys(chan);
     *out = handle_of(chan, JANUS_CHANNEL_MAY_ALL);
-    if (!own && worker != NULL && worker->alone && worker->seat == NULL) {
-        jrt_store_relaxed(&chan->lock.owner, worker); /* relaxed: under the lock, [chan-bias]. */
+    if (!own && worker != NULL && worker->alone) {
+        jrt_chan_lock_adopt(&chan->lock, worker->bias); /* [chan-adopt] */
     }
     jrt_chan_leave(chan, own);
     jrt_count_channels(1);

@@ -281,7 +281,7 @@ static bool *own_at(const struct selection *s, uint32_t number)
 static void lock_all(struct selection *s)
 {
     for (uint32_t i = 0; i < s->count; i++) {
-        if (is_first(s, i)) *own_at(s, i) = jrt_chan_enter(chan_at(s, i), s->worker);
+        if (is_first(s, i)) *own_at(s, i) = jrt_chan_enter_more(chan_at(s, i), s->worker);
     }
 }
 

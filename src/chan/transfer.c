@@ -380,9 +380,13 @@ transfer_fast(janus_channel channel, enum jrt_chan_kind kind, void *value,
     struct jrt_task       *task = worker->current;
     struct jrt_chan_queue *others = kind == JRT_CHAN_SEND ? &chan->receivers : &chan->senders;
     enum step              step = STEP_OTHER;
-    _Atomic(uint32_t)     *held = jrt_chan_lock_fast(&chan->lock, worker);
+    _Atomic(uint32_t)     *held = jrt_chan_lock_fast(&chan->lock, worker->bias);
     if (jrt_likely(held != NULL && jrt_chan_has_key(chan, channel.opaque[0], key))) {
-        if (jrt_unlikely(chan->last != worker)) jrt_chan_met(chan, worker);
+        if (jrt_unlikely(chan->last != worker)) {
+            jrt_chan_met(chan, worker);
+        } else if (!jrt_chan_lock_owned(&chan->lock, held)) {
+            jrt_chan_came_again(chan, worker);
+        }
         step = usual_step(chan, worker, kind, others);
     }
     if (step == STEP_SERVE) {

@@ -98,6 +98,7 @@ void jrt_worker_close(struct jrt_worker *worker)
     jrt_heap_cache_fini(&worker->heaps);
     jrt_purses_drop(worker);
     jrt_quota_close(worker);
+    jrt_bias_give(worker->bias);
     if (worker->audit != NULL) jrt_audit_writer_close(worker->audit);
     jrt_roster_give(&scheduler->roster, worker->free);
     jrt_roster_give(&scheduler->roster, worker->free_batch);
@@ -140,6 +141,7 @@ bool jrt_worker_open(struct jrt_worker *worker)
                                    worker->seat == NULL ? worker->index : JRT_TRACE_OUTSIDE);
     worker->plain = plainness(worker);
     jrt_heap_cache_init(&worker->heaps, &worker->scheduler->heaps);
+    worker->bias = worker->seat == NULL ? jrt_bias_take() : &jrt_bias_none;
     if (!jrt_implicit_open_worker(worker)) return false;
     if (!jrt_worker_rescue_ready(worker) || !jrt_worker_last_ready(worker)) return false;
     worker->spare = jrt_strand_take(worker);

@@ -10,6 +10,7 @@
 #include "fiber/thread.h"
 #include "heap/chunk.h"
 #include "plat/seam.h"
+#include "sched/bias.h"
 #include "sched/blocking.h"
 #include "sched/deque.h"
 #include "sched/names.h"
@@ -109,6 +110,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint32_t               tick;  /* picks so far */
     uint32_t               index, others_every;
     struct jrt_strand     *spare;        /* for the next loop; NULL: take one */
+    struct jrt_bias       *bias;         /* constant, [bias-slot] */
     struct jrt_task       *handoff;      /* for the fresh loop to run first */
     struct jrt_task       *free_batch;   /* a whole batch more, or NULL */
     uint32_t               until_timers; /* calls of janus_cancelled until timers fire */
@@ -127,8 +129,8 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint64_t               picked_ns;       /* time of the last look at timers, [queue-pace] */
     uint64_t               oldest_seen;     /* on the fresh shelf */
     uint64_t               oldest_since_ns; /* since when */
-    uint64_t               lone_before;  /* on the other shelf, + 1, at the last look for others */
-    struct jrt_nursery    *uncounted_of; /* valid if: */
+    uint64_t               lone_before;     /* place of the lone task at the last look, + 1 */
+    struct jrt_nursery    *uncounted_of;    /* valid if: */
     int64_t  uncounted;  /* children that ended here and that it still counts, [crowd-count] */
     uint64_t spawner_at; /* on the other shelf, + 1: gave way to a crowd, [crowd-back] */
     uint64_t spawner_since_ns; /* when it did */
@@ -309,6 +311,11 @@ static inline int64_t jrt_first_slice(const janus_scheduler *scheduler)
 /* The calling thread's worker; NULL on other threads. Do not keep it across a wait. */
 static inline struct jrt_worker *jrt_worker_self(void) { return jrt_thread_worker(); }
 
+static inline struct jrt_bias *jrt_worker_bias(const struct jrt_worker *worker)
+{
+    return worker != NULL ? worker->bias : NULL;
+}
+
 /* The task that this thread runs, or NULL. */
 static inline struct jrt_task *jrt_task_current(void)
 {
@@ -339,6 +346,9 @@ void jrt_task_free(janus_scheduler *scheduler, struct jrt_worker *worker, struct
 /* The number of spare records at which a worker puts a batch aside. */
 enum { JRT_FREE_KEPT = 16, JRT_FREE_MAX = JRT_ROSTER_BATCH + JRT_FREE_KEPT };
 void jrt_worker_free_full(struct jrt_worker *worker);
+
+/* Takes a batch for a worker without spare records. False: memory refused. */
+bool jrt_worker_free_refill(struct jrt_worker *worker);
 
 static inline void jrt_task_free_here(struct jrt_worker *worker, struct jrt_task *task)
 {

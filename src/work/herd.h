@@ -6,7 +6,7 @@
 #include "work/work.h"
 
 /* Retreats in a row that still make a doze longer, [idle-doze]. */
-enum { JRT_RETREATS_MAX = 5 };
+enum { JRT_RETREATS_MAX = 7 };
 
 /* Judges the operations of the current task since the last look: `ops` in `lasted_ns`. */
 void jrt_herd_judge(struct jrt_worker *worker, struct jrt_task *task, uint64_t lasted_ns,

@@ -72,8 +72,8 @@ static int64_t open_as_task(void *argument)
     (void)argument;
     story_open(true);
     for (int c = 0; c < STORY_CHANNELS; c++) { /* tests the owner's path */
-        void *owner = atomic_load(&jrt_chan_of(story_channels[c])->lock.owner);
-        CHECK(owner == (worker->alone ? worker : NULL));
+        struct jrt_bias *owner = atomic_load(&jrt_chan_of(story_channels[c])->lock.owner);
+        CHECK(owner == (worker->alone ? worker->bias : NULL));
     }
     return 0;
 }

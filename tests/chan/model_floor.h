@@ -15,14 +15,17 @@ static bool inside; /* bodies run */
 /* The lock. A lock without contention is no step: no other thread can see it. */
 
 #define JRT_CHAN_LOCK_H
+enum { JRT_CHAN_ADOPTS_AFTER = 4096, JRT_CHAN_ADOPTS_AFTER_MAX = 1 << 20 };
+struct jrt_bias;
 struct jrt_chan_lock {
-    bool            taken;
-    _Atomic(void *) owner;
+    bool             taken;
+    uint32_t         until_adopts;
+    struct jrt_bias *owner;
 };
 
 static bool is_free(void *lock) { return !((struct jrt_chan_lock *)lock)->taken; }
 
-static bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
+static bool jrt_chan_lock(struct jrt_chan_lock *lock, const struct jrt_bias *self)
 {
     (void)self;
     if (inside) model_wait_for(lock, is_free, lock);
@@ -30,13 +33,19 @@ static bool jrt_chan_lock(struct jrt_chan_lock *lock, const void *self)
     return false;
 }
 
-static void jrt_chan_unlock(struct jrt_chan_lock *lock, bool as_owner)
+static bool jrt_chan_lock_more(struct jrt_chan_lock *lock, const struct jrt_bias *self)
+{
+    return jrt_chan_lock(lock, self);
+}
+
+static void jrt_chan_unlock(struct jrt_chan_lock *lock, const struct jrt_bias *as_owner)
 {
     (void)as_owner;
     lock->taken = false;
 }
 
-static _Atomic(uint32_t) *jrt_chan_lock_fast(struct jrt_chan_lock *lock, const void *self)
+static _Atomic(uint32_t) *jrt_chan_lock_fast(struct jrt_chan_lock  *lock,
+                                             const struct jrt_bias *self)
 {
     (void)jrt_chan_lock(lock, self);
     return (_Atomic(uint32_t) *)(void *)lock; /* which one it is */
@@ -50,7 +59,12 @@ static bool jrt_chan_lock_owned(const struct jrt_chan_lock *lock, const _Atomic(
 
 static void jrt_chan_let_go(_Atomic(uint32_t) *held)
 {
-    jrt_chan_unlock((struct jrt_chan_lock *)(void *)held, false);
+    jrt_chan_unlock((struct jrt_chan_lock *)(void *)held, NULL);
+}
+
+static void jrt_chan_lock_adopt(const struct jrt_chan_lock *lock, const struct jrt_bias *self)
+{
+    (void)lock, (void)self;
 }
 
 /* What is below: tasks that park and are woken. */
