@@ -6,6 +6,7 @@
 #include "cancel/token.h"
 #include "explore/session.h"
 #include "look/dump.h"
+#include "means/ledger.h"
 #include "nursery/pay.h"
 #include "nursery/run.h"
 #include "rt/run.h"
@@ -18,6 +19,7 @@ const struct jrt_upcalls jrt_upcalls = {
     .worker_close = jrt_worker_close,
     .pay_patience = jrt_task_pay_patience,
     .flush_tokens = jrt_tokens_flush,
+    .take_owed = jrt_ledger_take_owed,
     .flush_actors = jrt_actors_flush,
     .forget_question = jrt_question_forget,
     .supervisor_abandon = jrt_supervisor_abandon,

@@ -17,6 +17,11 @@
  *   still holds at its end are abandoned. In the thread's name they would stay locked, because the
  *   thread goes on. The callback could then also unlock what the thread holds.
  *
+ * [callback-time]  A nursery's deadline runs callbacks on whatever worker looks at the clock. That
+ *   takes time from tasks that have nothing to do with them. So the task that registered a callback
+ *   owes that time. It stands aside for as long at the end of its next turn ([aside-owe]). If the
+ *   task itself runs the callback, the time is a part of its own turn.
+ *
  * A callback that a plain thread registered belongs to the host: it has no slice.
  */
 #include "means/callback.h"
@@ -152,9 +157,18 @@ void jrt_callback_run(const struct jrt_callback *callback)
 {
     struct jrt_ledger *ledger = callback->ledger;
     if (ledger != NULL && !jrt_ledger_enter(ledger)) return;
-    int error = errno; /* the interrupted code's; a callback stays on its thread */
+    const struct jrt_worker *worker = jrt_worker_self();
+    const struct jrt_task   *task = worker != NULL ? worker->current : NULL;
+    bool     owes = worker != NULL && ledger != NULL && (task == NULL || ledger->task != task);
+    uint64_t began_ns = owes ? jrt_clock_now_ns() : 0;
+    int      error = errno; /* the interrupted code's; a callback stays on its thread */
     (void)call_plain(callback);
     errno = error;
+    jrt_debug_invariant("callback-time", jrt_worker_self() == worker);
+    if (owes) {
+        /* relaxed: a time. */
+        jrt_fetch_add_relaxed(&ledger->owed_ns, jrt_clock_now_ns() - began_ns);
+    }
     if (ledger != NULL) jrt_ledger_leave(ledger);
 }
 

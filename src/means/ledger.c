@@ -190,6 +190,13 @@ void jrt_ledger_leave(struct jrt_ledger *ledger)
     if (before == (JRT_LEDGER_OVER | 1u)) jrt_futex_wake(&ledger->callbacks, 1);
 }
 
+uint64_t jrt_ledger_take_owed(const struct jrt_purse *purse)
+{
+    struct jrt_ledger *ledger = purse->ledger;
+    if (ledger == NULL || jrt_load_relaxed(&ledger->owed_ns) == 0) return 0; /* relaxed: a time. */
+    return jrt_exchange_relaxed(&ledger->owed_ns, (uint64_t)0);              /* relaxed: a time. */
+}
+
 void jrt_ledger_end(struct jrt_purse *purse)
 {
     struct jrt_ledger *ledger = purse->ledger;

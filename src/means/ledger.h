@@ -15,6 +15,7 @@ struct jrt_ledger {
     _Atomic(uint32_t) refs;      /* the task, and each thing that it pays for */
     _Atomic(uint32_t) callbacks; /* futex: the task's running callbacks, JRT_LEDGER_OVER */
     _Atomic(uint64_t) held;      /* bytes */
+    _Atomic(uint64_t) owed_ns;   /* [callback-time] */
     struct jrt_terms *terms;     /* a reference; they bound all their tasks together */
     janus_scheduler  *scheduler; /* until the task has ended */
     struct jrt_task  *task;      /* the payer, until it has ended, [ledger-over] */
@@ -46,6 +47,9 @@ void jrt_ledger_forgo(struct jrt_task *task, struct jrt_ledger *ledger, uint64_t
 
 /* Adds what was refunded since the last call to the purse. */
 void jrt_ledger_settle(struct jrt_purse *purse);
+
+/* Takes the time that callbacks of the task have used on other tasks' turns, [callback-time]. */
+uint64_t jrt_ledger_take_owed(const struct jrt_purse *purse);
 
 /* Ends the ledger of an ending task: waits for its running callbacks. No other callback starts. */
 void jrt_ledger_end(struct jrt_purse *purse);

@@ -329,10 +329,16 @@ __attribute__((noinline)) static janus_status spawn_without_quota(struct jrt_nur
     return JANUS_OK;
 }
 
+/* Gives the child to an idle worker. If it took the last spare record, the worker takes new records
+ * now, while the child starts. Otherwise the next child would wait for that. */
 __attribute__((noinline)) static janus_status feed(struct jrt_worker *worker)
 {
     jrt_worker_stack_check(worker); /* [stack-reserve] */
     jrt_idle_feed(worker);
+    /* A crowd goes on without records: then the next spawn gives way, [crowd-way]. */
+    if (worker->free == NULL && !jrt_crowd_is_there(worker)) (void)jrt_worker_free_refill(worker);
+    /* Its last task may have ended elsewhere. */
+    if (worker->free != NULL) __builtin_prefetch(worker->free, 1);
     return JANUS_OK;
 }
 

@@ -213,18 +213,22 @@ size_t jrt_roster_count(struct jrt_roster *roster)
  * records used last and puts the batch aside. When it has none, it takes a batch. So a worker whose
  * number of tasks varies by less than that does neither. */
 
+bool jrt_worker_free_refill(struct jrt_worker *worker)
+{
+    worker->free = worker->free_batch;
+    worker->free_batch = NULL;
+    if (worker->free == NULL) worker->free = jrt_roster_take_batch(&worker->scheduler->roster);
+    if (worker->free == NULL) return false;
+    worker->free_room = JRT_FREE_MAX - JRT_ROSTER_BATCH;
+    return true;
+}
+
 struct jrt_task *jrt_task_alloc(janus_scheduler *scheduler, struct jrt_worker *worker)
 {
     if (worker == NULL || worker->scheduler != scheduler) {
         return jrt_roster_take(&scheduler->roster);
     }
-    if (jrt_unlikely(worker->free == NULL)) {
-        worker->free = worker->free_batch;
-        worker->free_batch = NULL;
-        if (worker->free == NULL) worker->free = jrt_roster_take_batch(&scheduler->roster);
-        if (worker->free == NULL) return NULL;
-        worker->free_room = JRT_FREE_MAX - JRT_ROSTER_BATCH;
-    }
+    if (jrt_unlikely(worker->free == NULL) && !jrt_worker_free_refill(worker)) return NULL;
     struct jrt_task *task = worker->free;
     worker->free = jrt_task_next(task);
     worker->free_room++;

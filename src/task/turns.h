@@ -19,11 +19,13 @@ struct jrt_turns {
 
     uint64_t ran_ns;   /* time that the thread ran, [turn-kernel] */
     uint64_t asked_ns; /* when the worker last asked the kernel */
+    bool     unasked;  /* a long turn has passed since then */
     uint64_t taken_ns; /* time in turns in which it did not run, so far */
 
     uint64_t aside_ns;      /* until then every pick looks, [aside-owe] */
     uint64_t fresh_ns;      /* until then new tasks come last, [aside-fresh] */
     uint64_t fresh_used_ns; /* used by new tasks since then */
+    bool     fresh_owes;    /* one of them had a turn that was too long */
 };
 
 #endif

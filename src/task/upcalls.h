@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 struct jrt_nursery;
+struct jrt_purse;
 struct jrt_run_end;
 struct jrt_task;
 struct jrt_worker;
@@ -27,6 +28,7 @@ struct jrt_upcalls {
     void (*pay_patience)(struct jrt_task *task);
     /* Timers have rung: tokens of nurseries whose deadline passed are cancelled. */
     void (*flush_tokens)(void);
+    uint64_t (*take_owed)(const struct jrt_purse *purse); /* [callback-time] */
     /* All workers sleep: says whether any task waits, and ends the waits. */
     bool (*anybody_waits)(janus_scheduler *scheduler);
     bool (*break_deadlock)(janus_scheduler *scheduler);

@@ -18,6 +18,8 @@
  *   chain of tasks, where each starts the next, the others would get one short turn now and then.
  *   Therefore new tasks owe together: when they have used a turn, tasks that ran before come first
  *   for as long. A task that calls janus_yield ends that time: it may have started the new tasks.
+ *   It cannot end it after a turn that was too long: a task could start one long child after the
+ *   other, and yield to each.
  */
 
 #include "task/purse.h"
@@ -30,7 +32,7 @@
 
 enum { OTHERS = 1024 }; /* the largest number of ready tasks counted */
 
-static const uint64_t longest_ns = 1000000000; /* a longer turn counts as this long */
+static const uint64_t longest_ns = UINT64_C(3600000000000); /* a longer turn counts as this long */
 
 /* The number of ready tasks on this worker that ran before. */
 static uint64_t others(const struct jrt_worker *worker)
@@ -71,6 +73,7 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
     if (turns->fresh_used_ns < worker->turns.limit_ns) return;
     turns->fresh_ns = own_time(worker, now) + turns->fresh_used_ns;
     turns->fresh_used_ns = 0;
+    turns->fresh_owes = turn >= jrt_turn_too_long(worker);
     if (turn < jrt_turn_too_long(worker)) return;
     if (turns->aside_ns < turns->fresh_ns) turns->aside_ns = turns->fresh_ns;
     worker->others_every = worker->until_others = 1;
@@ -78,7 +81,7 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
 
 bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now)
 {
-    if (yields) worker->turns.fresh_ns = 0;
+    if (yields && !worker->turns.fresh_owes) worker->turns.fresh_ns = 0;
     return own_time(worker, now) < worker->turns.fresh_ns;
 }
 

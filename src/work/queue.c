@@ -199,6 +199,14 @@ static struct jrt_task *take_oldest(struct jrt_worker *worker, unsigned lane)
     return jrt_shelf_pop_oldest(shelf);
 }
 
+/* Whether the bit of the NORMAL lane's deques may go: they are empty, and only the worker adds to
+ * them. Otherwise no pick would be easy any more, once a task has been there. */
+static bool public_is_over(const struct jrt_worker *worker)
+{
+    return !worker->herd.wanted && jrt_deque_seems_empty(&worker->again[JRT_LANE_NORMAL]) &&
+           jrt_deque_seems_empty(&worker->fresh[JRT_LANE_NORMAL]);
+}
+
 static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane,
                                          bool oldest_first)
 {
@@ -279,6 +287,8 @@ static struct jrt_task *pick_from(struct jrt_worker *worker, bool others_first, 
         unsigned lane = (first + i) % JRT_LANES;
         if (worker->lanes >> lane & 1u) task = pick_lane(worker, lane, oldest_first);
     }
+    if ((worker->lanes & JRT_IN_PUBLIC) && public_is_over(worker))
+        worker->lanes &= ~(uint32_t)JRT_IN_PUBLIC;
     return task != NULL ? task : take_injected(worker);
 }
 
@@ -322,7 +332,7 @@ struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)
     struct jrt_task *task = worker->turns.each
                                 ? pick_fairly(worker, stays, now)
                                 : pick_from(worker, true, !spawner_waits(worker, now));
-    jrt_turn_begin_next(worker, task, now);
+    jrt_turn_begin_next(worker, task, jrt_clock_now_ns()); /* the look was no part of it */
     return task;
 }
 
@@ -338,17 +348,20 @@ bool jrt_turn_wanted(struct jrt_worker *worker)
     return move_oldest(worker, worker->turns.looked_ns);
 }
 
-/* Whether only one task waits, alone on the shelf, which came since the last look. The task that
- * put it there is about to wait, or the lone task is still there next time. Another turn in between
- * would only tear a pair that takes turns apart, [queue-served]. */
+/* Whether only one task waits, on the shelf or for a thief that was woken, and came since the last
+ * look. The task that put it there is about to wait, or the lone task is still there next time.
+ * Another turn in between would only tear a pair that takes turns apart, [queue-served]. */
 static bool only_lone(struct jrt_worker *worker)
 {
-    if (worker->lanes != JRT_IN_NORMAL || jrt_shelf_size(&worker->again_shelf) != 1) return false;
-    if (jrt_shelf_size(&worker->fresh_shelf) != 0) return false;
+    if ((worker->lanes & ~(uint32_t)JRT_IN_PUBLIC) != JRT_IN_NORMAL) return false;
+    if (jrt_count_again(worker, JRT_LANE_NORMAL) != 1) return false;
+    if (jrt_count_fresh(worker, JRT_LANE_NORMAL) != 0) return false;
     if (jrt_load_relaxed(&worker->scheduler->injected) != 0) return false; /* relaxed: a hint. */
-    uint64_t oldest = jrt_load_relaxed(&worker->again_shelf.oldest) + 1;   /* relaxed: a hint. */
-    bool     came = worker->lone_before != oldest;
-    worker->lone_before = oldest;
+    /* relaxed, both: hints. Each task that leaves a queue changes the sum. */
+    uint64_t place = jrt_load_relaxed(&worker->again_shelf.oldest) + 1;
+    place += jrt_load_relaxed(&worker->again[JRT_LANE_NORMAL].top); /* relaxed: as above. */
+    bool came = worker->lone_before != place;
+    worker->lone_before = place;
     return came;
 }
 

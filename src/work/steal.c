@@ -169,8 +169,9 @@ static void pull(struct jrt_worker *worker, struct jrt_worker *from, size_t want
     keep(worker, from, tasks, jrt_shelf_raid(&from->again_shelf, tasks, want));
 }
 
-/* Stands for the tasks that wait at a worker and for their places; 0: none wait. Two looks see the
- * same number if nobody queued or took a task in between. */
+/* Stands for what a worker has done with the tasks that wait there; 0: none wait. Two looks see the
+ * same number if no task left a queue, and the worker ran none. What came meanwhile does not count:
+ * a task that only queues others would hide those that wait. */
 static uint64_t waiting_mark(const struct jrt_worker *worker)
 {
     const struct jrt_shelf *shelves[] = {&worker->again_shelf, &worker->fresh_shelf};
@@ -178,8 +179,7 @@ static uint64_t waiting_mark(const struct jrt_worker *worker)
     uint64_t                mark = 0, count = 0;
     for (unsigned i = 0; i < 2; i++) {
         count += jrt_shelf_size(shelves[i]);
-        mark = mark * prime + jrt_load_relaxed(&shelves[i]->oldest); /* relaxed, both: hints. */
-        mark = mark * prime + jrt_load_relaxed(&shelves[i]->newest);
+        mark = mark * prime + jrt_load_relaxed(&shelves[i]->oldest); /* relaxed: a hint. */
     }
     for (unsigned lane = 0; lane < JRT_LANES; lane++) {
         count += jrt_deque_size(&worker->again[lane]) + jrt_deque_size(&worker->fresh[lane]);
@@ -187,6 +187,8 @@ static uint64_t waiting_mark(const struct jrt_worker *worker)
             mark * prime + jrt_load_relaxed(&worker->again[lane].top); /* relaxed, both: hints. */
         mark = mark * prime + jrt_load_relaxed(&worker->fresh[lane].top);
     }
+    mark = mark * prime + jrt_load_relaxed(&worker->stats.switches); /* relaxed, both: hints. */
+    mark = mark * prime + jrt_load_relaxed(&worker->stats.tasks_by_loop);
     return count != 0 ? mark | 1u : 0;
 }
 

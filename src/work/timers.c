@@ -123,11 +123,11 @@ static void tell(janus_scheduler *scheduler, struct jrt_worker *worker, uint64_t
     }
 }
 
-bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
+/* Arms a timer in a set, and releases the set's lock. *out_before: the set's next deadline. */
+static bool arm_in(janus_scheduler *scheduler, struct jrt_timer_set *set, struct jrt_timer *timer,
+                   uint64_t deadline_ns, uint64_t *out_before)
 {
-    struct jrt_worker    *worker = jrt_worker_self();
-    struct jrt_timer_set *set = lock_set(scheduler, timer, set_for(worker, scheduler));
-    uint64_t              before = jrt_timers_next(&set->timers);
+    *out_before = jrt_timers_next(&set->timers);
     if (scheduler->world != NULL) set->timers.sequence = scheduler->armings++; /* [timer-world] */
     bool armed = jrt_timer_arm(&set->timers, timer, deadline_ns);
     if (armed) {
@@ -136,6 +136,21 @@ bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, ui
     }
     note_next(set);
     jrt_unlock(&set->lock);
+    return armed;
+}
+
+bool jrt_sched_timer_arm(janus_scheduler *scheduler, struct jrt_timer *timer, uint64_t deadline_ns)
+{
+    struct jrt_worker    *worker = jrt_worker_self();
+    uint32_t              last = timer->set;
+    uint64_t              before;
+    struct jrt_timer_set *set = lock_set(scheduler, timer, set_for(worker, scheduler));
+    bool                  armed = arm_in(scheduler, set, timer, deadline_ns, &before);
+    if (jrt_unlikely(!armed && last != 0)) { /* the set that it rang in has room for it */
+        set = &scheduler->workers[last - 1].timers;
+        jrt_lock(&set->lock);
+        armed = arm_in(scheduler, set, timer, deadline_ns, &before);
+    }
     if (armed && deadline_ns < before) tell(scheduler, worker, deadline_ns);
     if (worker != NULL && worker->seat != NULL && deadline_ns < worker->seat->wake_ns) {
         worker->seat->wake_ns = deadline_ns; /* its thread wakes up for its own timers */

@@ -58,8 +58,10 @@
  *   kernel takes a core for milliseconds, and the worker asks after every turn that long. So if the
  *   thread stood for half of the turn or longer, it stood in this turn. What a hypervisor takes is
  *   little at a time, in all turns. So of less, the worker subtracts the turn's part in proportion.
- *   To subtract all of it would forgive a task for what was taken from its neighbours. A task that
- *   sleeps in a system call is not found by this.
+ *   To subtract all of it would forgive a task for what was taken from its neighbours. Where no
+ *   task waits, a turn of less than asks_ns harms no task, and the worker does not ask. The next
+ *   answer is then about several turns, and the worker subtracts a part in proportion. This does
+ *   not detect a task that sleeps in a system call.
  *
  * A task that starts a crowd of children should go on: the children run on top of it when it awaits
  * them. So a turn may last FRESH_TURNS times as long while only tasks wait that never ran.
@@ -153,6 +155,7 @@ static uint64_t ask_kernel(struct jrt_worker *worker, uint64_t now)
 {
     struct jrt_turns *turns = &worker->turns;
     uint64_t          ran_before = turns->ran_ns, passed = now - turns->asked_ns;
+    turns->unasked = false;
     turns->ran_ns = jrt_thread_cpu_ns();
     turns->asked_ns = now;
     if (turns->ran_ns == 0) return 0;
@@ -163,17 +166,23 @@ static uint64_t ask_kernel(struct jrt_worker *worker, uint64_t now)
 
 void jrt_turn_ask(struct jrt_worker *worker, uint64_t now) { (void)ask_kernel(worker, now); }
 
-/* The length of the current turn; 0: nobody knows when it began. */
-static uint64_t measure(struct jrt_worker *worker, uint64_t now)
+/* The length of the current turn; 0: nobody knows when it began. `harms`: others wait, or a hold
+ * keeps the turn from ending. */
+static uint64_t measure_as(struct jrt_worker *worker, uint64_t now, bool harms)
 {
     if (worker->turns.epoch != jrt_turn_epoch(worker)) return 0;
     uint64_t ns = now - worker->turns.began_ns;
     if (jrt_likely(ns < jrt_turn_too_long(worker))) return ns;
     /* The kernel takes a thread off for longer. To ask it takes as long as a small system call. */
     if (ns < asks_ns && now - worker->turns.asked_ns < asks_ns) return ns;
+    if (ns < asks_ns && !harms) {
+        worker->turns.unasked = true;
+        return ns;
+    }
+    bool     several = worker->turns.unasked;
     uint64_t passed = now - worker->turns.asked_ns, stood = ask_kernel(worker, now);
     uint64_t taken = stood;
-    if (stood < ns / 2 && passed > ns) {
+    if ((stood < ns / 2 || several) && passed > ns) {
         taken = (uint64_t)((double)stood * (double)ns / (double)passed);
     }
     if (taken > ns) taken = ns;
@@ -181,6 +190,11 @@ static uint64_t measure(struct jrt_worker *worker, uint64_t now)
     worker->turns.slice_ns += taken;
     if (worker->turns.slice_ns > now) worker->turns.slice_ns = now;
     return ns - taken;
+}
+
+static uint64_t measure(struct jrt_worker *worker, uint64_t now)
+{
+    return measure_as(worker, now, true);
 }
 
 void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns)
@@ -193,9 +207,17 @@ void jrt_turn_sample(struct jrt_worker *worker, uint64_t lasted_ns)
     jrt_debug_invariant("turn-measure", worker->turns.measured <= MEASURED_MAX);
 }
 
+/* The time that the task's callbacks took from others, [callback-time]. */
+static uint64_t take_owed(const struct jrt_task *task)
+{
+    const struct jrt_purse *purse = task->dirty ? task->purse : NULL;
+    return purse != NULL && purse->ledger != NULL ? jrt_upcalls.take_owed(purse) : 0;
+}
+
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
 {
     uint64_t turn = measure(worker, now);
+    if (worker->current != NULL) turn += take_owed(worker->current);
     worker->turns.looked_ns = now;
     bool over = worker->current == NULL || turn >= jrt_turn_too_long(worker);
     if (over) worker->turns.epoch = 0; /* not measured once more; 0 is before all turns */
@@ -208,7 +230,7 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
 
 void jrt_turn_rests(struct jrt_worker *worker, struct jrt_task *task)
 {
-    uint64_t now = jrt_clock_now_ns(), turn = measure(worker, now);
+    uint64_t now = jrt_clock_now_ns(), turn = measure(worker, now) + take_owed(task);
     jrt_debug_invariant("turn-measure", worker->current == task);
     if (turn < jrt_turn_too_long(worker)) return;
     worker->turns.epoch = 0; /* not measured once more */
@@ -278,11 +300,23 @@ static bool is_held(const struct jrt_worker *worker, struct jrt_purse *purse, ui
 /* Ends a turn of `turn` ns: others run first. */
 static void give_turn(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
 {
+    turn += take_owed(task);
     if (turn >= jrt_turn_too_long(worker)) {
         jrt_aside_owe(worker, task, now, turn);
         worker->turns.epoch = 0; /* not measured once more */
     }
     jrt_task_give_way(worker, task);
+}
+
+/* The library has looked after timers and stacks since `now`. If that took long, it is no part of
+ * the turn. Less is the price of the turn's end. */
+static void leave_out(struct jrt_worker *worker, uint64_t now)
+{
+    uint64_t spent = jrt_clock_now_ns() - now;
+    if (jrt_likely(spent < worker->turns.limit_ns / 2)) return;
+    worker->turns.began_ns += spent;
+    worker->turns.slice_ns += spent;
+    worker->turns.looked_ns += spent;
 }
 
 static void end_turn(struct jrt_task *task)
@@ -291,7 +325,8 @@ static void end_turn(struct jrt_task *task)
     struct jrt_purse  *purse = task->purse;
     uint64_t           now = jrt_clock_now_ns(), slice = now - worker->turns.looked_ns;
     bool               known = worker->turns.epoch == jrt_turn_epoch(worker);
-    uint64_t           turn = measure(worker, now), held_ns = turn;
+    bool               harms = jrt_turn_wanted(worker) || jrt_purse_held(purse);
+    uint64_t           turn = measure_as(worker, now, harms), held_ns = turn;
     if (known) {
         slice = now - worker->turns.slice_ns;
     } else {
@@ -315,6 +350,7 @@ static void end_turn(struct jrt_task *task)
     }
     jrt_sched_timers_fire(worker->scheduler);
     jrt_depot_look(worker->scheduler->depot, now);
+    leave_out(worker, now);
     if (jrt_unlikely(++worker->slices % BALANCE_EVERY == 0)) jrt_balance(worker);
     if (jrt_unlikely(is_held(worker, purse, held_ns))) return;
     if (jrt_unlikely(worker->scheduler->preempts)) { /* [preempt-check] */
@@ -353,6 +389,7 @@ static void end_call_turn(struct jrt_worker *worker)
     worker->turns.over = 0;
     worker->turns.looked_ns = now;
     jrt_sched_timers_fire(worker->scheduler);
+    leave_out(worker, now);
     if (turn < worker->turns.limit_ns || is_held(worker, task->purse, turn)) return;
     if (turn < FRESH_TURNS * worker->turns.limit_ns && !jrt_turn_wanted(worker))
         return; /* only new tasks wait */

@@ -3,6 +3,8 @@
 #define RIG_TURN_NS JANUS_TURN_NS
 #include "channels.h"
 
+#include "task/worker.h"
+
 #include <stdio.h>
 #include <time.h>
 
@@ -51,6 +53,57 @@ static int64_t share(void *argument)
 }
 
 TEST("a task whose channel is always ready lets others run") { rig_run(1, share, NULL, 3); }
+
+/* A sender that computes for longer than a turn before each message. The other worker sleeps
+ * meanwhile. It gets the receiver, unless the sender's turn ends in the send. */
+
+struct alarm_clock {
+    janus_channel   channel;
+    atomic_int      received, elsewhere;
+    _Atomic(void *) sender; /* its worker */
+};
+
+static int64_t receive_elsewhere(void *argument)
+{
+    struct alarm_clock *clock = argument;
+    int64_t             value;
+    while (janus_channel_recv(clock->channel, &value) == JANUS_OK) {
+        bool elsewhere = atomic_load(&clock->sender) != jrt_worker_self();
+        if (elsewhere) atomic_fetch_add(&clock->elsewhere, 1);
+        atomic_fetch_add(&clock->received, 1);
+    }
+    return 0;
+}
+
+static int64_t send_rarely(void *argument)
+{
+    enum { MESSAGES = 100 };
+    struct alarm_clock clock = {.channel = open_channel(1)};
+    janus_status       ended;
+    (void)argument;
+    JANUS_NURSERY(n, ended)
+    {
+        CHECK_EQ(janus_spawn(n, receive_elsewhere, &clock), JANUS_OK);
+        for (int64_t i = 0; i < MESSAGES; i++) {
+            uint64_t until = janus_now_ns() + 300000, limit = until + rig_patience;
+            while (janus_now_ns() < until) continue;
+            atomic_store(&clock.sender, jrt_worker_self());
+            CHECK_EQ(janus_channel_send(clock.channel, &i), JANUS_OK);
+            while (atomic_load(&clock.received) <= i) CHECK(janus_now_ns() < limit);
+        }
+        CHECK_EQ(janus_channel_close(clock.channel), JANUS_OK);
+    }
+    CHECK_EQ(ended, JANUS_OK);
+    CHECK(clock.elsewhere >= MESSAGES / 2);
+    destroy(clock.channel);
+    return 0;
+}
+
+TEST("a sender that computed for long goes on when its message wakes another worker")
+{
+    RIG_REAL("no time passes while a task computes");
+    rig_run(2, send_rarely, NULL, 1);
+}
 
 /* No budget ends its turn: it must end after this many operations at most, if each takes long. */
 

@@ -157,6 +157,63 @@ TEST("long steps are paid back, although the task rests in between")
     contain((struct attack){.entry = checking_steps, .spawns = 2});
 }
 
+/* New children that take long, and a yield to each. */
+
+static int64_t spin_once(void *argument)
+{
+    (void)argument;
+    spin_for(rig_ms);
+    return 0;
+}
+
+static void long_children(struct plugin *plugin)
+{
+    for (;;) {
+        JANUS_IGNORE(janus_spawn(plugin->around, spin_once, NULL));
+        JANUS_IGNORE(janus_yield());
+    }
+}
+
+TEST("a yield does not end the debt of long children")
+{
+    contain((struct attack){.entry = long_children, .tasks = 2, .spawns = 60000});
+}
+
+/* Callbacks that the deadline of a nursery runs on any worker. */
+
+static void send_often(void *argument)
+{
+    const struct plugin *plugin = argument;
+    int                  value = 0;
+    for (int i = 0; i < 900; i++) JANUS_IGNORE(janus_channel_try_send(plugin->send_only, &value));
+}
+
+static void timed_callbacks(struct plugin *plugin)
+{
+    for (;;) {
+        janus_nursery n;
+        janus_token  *token = NULL;
+        if (janus_nursery_open(
+                &n, JANUS_NURSERY_OPTIONS(.deadline_ns = janus_now_ns() + 3 * rig_ms)) != JANUS_OK)
+            continue;
+        if (janus_nursery_token(&n, &token) == JANUS_OK) {
+            int more = 1000;
+            while (more-- > 0 &&
+                   janus_token_on_cancel(token, send_often, plugin, NULL) == JANUS_OK) {
+                continue;
+            }
+        }
+        JANUS_IGNORE(janus_sleep(5 * rig_ms));
+        JANUS_IGNORE(janus_nursery_end(&n, NULL));
+        if (token != NULL) janus_token_release(token);
+    }
+}
+
+TEST("a task owes the time that its callbacks take from others")
+{
+    contain((struct attack){.entry = timed_callbacks});
+}
+
 TEST("steps without end share the worker")
 {
     contain((struct attack){.entry = endless_steps, .spawns = 2});
