@@ -10,6 +10,7 @@
 #include "base/atomic.h"
 #include "cancel/cancel.h"
 #include "fiber/thread.h"
+#include "means/holder.h"
 #include "nursery/crowd.h"
 #include "nursery/nursery.h"
 #include "nursery/run.h"
@@ -27,6 +28,7 @@
 #include "work/work.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 static void loop(void);
 
@@ -44,36 +46,47 @@ static void run_on(struct jrt_worker *worker, struct jrt_strand *strand, struct 
     jrt_die("invariant [worker-again] broken", "an ended strand was entered", __FILE__, __LINE__);
 }
 
-/* Ends a child for which there is no stack: it fails before it began, and its nursery reports
- * how. */
+/* A task that rested may hold locks, and may have defers. There is no stack to call them. */
+static void abandon(struct jrt_worker *worker, struct jrt_task *task)
+{
+    while (task->defers != NULL) {
+        struct jrt_defer *defer = task->defers;
+        task->defers = defer->next;
+        free(defer);
+    }
+    /* relaxed: its own. */
+    if (jrt_load_relaxed(&task->record.holder) != NULL) jrt_holder_end(worker, task);
+}
+
+/* Ends a child for which there is no stack: its nursery reports how. Most such children have not
+ * begun. */
 static void fail_without_stack(struct jrt_worker *worker, struct jrt_task *task)
 {
     jrt_task_drop_argument(task);
+    if (jrt_task_is_resident(task)) abandon(worker, task);
     jrt_task_move(task, JANUS_TASK_STATE_RUNNING);
     task->landing.result = JANUS_NO_MEMORY;
     jrt_nursery_child_done(worker, task, NULL);
 }
 
-/* Runs a task that needs a larger stack than this strand's. */
-static void run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
-{
-    struct jrt_strand *larger = jrt_strand_of_class(worker, task->stack_class);
-    if (larger == NULL) {
-        fail_without_stack(worker, task);
-    } else {
-        run_on(worker, larger, task);
-    }
-}
-
-/* Takes the oldest of the worker's own tasks that ran before; NULL: no such task. */
+/* The oldest of the worker's own tasks that ran before and have a stack; NULL: no such task. Tasks
+ * that rested have none, and go to the end of their queue. */
 static struct jrt_task *take_begun(struct jrt_worker *worker)
 {
-    struct jrt_task *task = jrt_shelf_pop_oldest(&worker->again_shelf);
-    for (unsigned lane = 0; lane < JRT_LANES && task == NULL; lane++) {
-        task = jrt_deque_pop(&worker->again[lane]);
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) {
+        for (uint64_t left = jrt_count_again(worker, lane); left > 0; left--) {
+            bool             lost = false;
+            struct jrt_task *task = jrt_deque_steal(&worker->again[lane], &lost);
+            if (task == NULL && lane == JRT_LANE_NORMAL)
+                task = jrt_shelf_pop_oldest(&worker->again_shelf);
+            if (task == NULL && !lost) break;
+            if (task == NULL || jrt_task_began(task)) {
+                if (task != NULL) return task;
+                continue;
+            }
+            jrt_submit_again(worker, task);
+        }
     }
-    if (task == NULL || jrt_task_began(task)) return task;
-    jrt_submit_fresh(worker, task);
     return NULL;
 }
 
@@ -106,6 +119,20 @@ static struct jrt_worker *run_one(struct jrt_worker *worker, struct jrt_task *ta
     return jrt_task_run(worker, task, task->nursery, NULL);
 }
 
+/* Runs a task that needs a larger stack than this strand's. */
+static struct jrt_worker *run_on_larger(struct jrt_worker *worker, struct jrt_task *task)
+{
+    struct jrt_strand *larger = jrt_strand_of_class(worker, task->stack_class);
+    if (larger != NULL) run_on(worker, larger, task);
+    struct jrt_resident *resident = jrt_task_is_resident(task) ? jrt_resident_of(task) : NULL;
+    if (resident != NULL && resident->rules->refused != NULL) {
+        resident->rules->refused(resident);
+        return run_one(worker, task);
+    }
+    fail_without_stack(worker, task);
+    return worker;
+}
+
 static void loop(void)
 {
     struct jrt_worker *worker = jrt_worker_self();
@@ -130,7 +157,7 @@ static void loop(void)
             } else if (worker->strand->last) {
                 run_from_last(worker, task);
             } else {
-                run_on_larger(worker, task);
+                worker = run_on_larger(worker, task);
             }
             continue;
         }

@@ -170,6 +170,9 @@ struct jrt_resident_rules {
      * under the lock that its wakers take. False: there is something to do. NULL: the task does not
      * rest any more, and JRT_REST is a result. */
     bool (*rests)(struct jrt_resident *resident, struct jrt_worker *worker, struct jrt_task *task);
+    /* There is no stack for the next call. So the entry is called on another one, and must end at
+     * once. NULL: the task ends without a call. */
+    void (*refused)(struct jrt_resident *resident);
     /* The call has ended for good. The record and its purse are still there. */
     void (*ending)(struct jrt_resident *resident, struct jrt_task *task, bool cancelled);
     /* The record is free, and so is the child's room. The nursery still counts the child. */

@@ -41,13 +41,21 @@
 #include "work/turn.h"
 #include "work/work.h"
 
+/* Whether the library gives such children more ops when they have used theirs up. Then it does not
+ * matter how many they have used. */
+static bool ops_are_renewed(const struct jrt_nursery *n)
+{
+    unsigned policy = n->terms != NULL ? n->terms->exhaustion : n->scheduler->exhaustion;
+    return policy == JANUS_EXHAUSTION_AUTO;
+}
+
 /* Whether a purse says nothing that a new one would not say. */
 static bool is_empty(const struct jrt_nursery *n, const struct jrt_purse *purse)
 {
-    unsigned policy = n->terms != NULL ? n->terms->exhaustion : n->scheduler->exhaustion;
-    return policy == JANUS_EXHAUSTION_AUTO && !purse->hard && purse->heap == NULL &&
-           purse->terms == NULL && purse->ledger == NULL && !purse->has_wards &&
-           purse->stack == 0 && purse->seat == NULL && purse->runner == NULL &&
+    return ops_are_renewed(n) && purse->left.memory == purse->granted.memory &&
+           purse->left.spawn_count == purse->granted.spawn_count && !purse->hard &&
+           purse->heap == NULL && purse->terms == NULL && purse->ledger == NULL &&
+           !purse->has_wards && purse->stack == 0 && purse->seat == NULL && purse->runner == NULL &&
            purse->rare == NULL && purse->owed_rounds == 0 && purse->defers == 0 && !purse->cleaning;
 }
 
@@ -55,7 +63,9 @@ static bool is_empty(const struct jrt_nursery *n, const struct jrt_purse *purse)
 static void settle(struct jrt_worker *worker, struct jrt_task *task)
 {
     struct jrt_purse *purse = task->purse;
-    if (purse == NULL) return;
+    /* What it used of its first slice must not be forgotten at each rest. */
+    if (purse == NULL && !ops_are_renewed(task->nursery)) purse = jrt_purse_need(task);
+    if (purse == NULL) return; /* no memory: the ops of this stretch are forgotten */
     if (is_empty(task->nursery, purse)) {
         jrt_purse_close(worker, task);
         return;

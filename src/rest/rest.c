@@ -17,6 +17,9 @@
  * [rest-joined]  While `joined` is set, wakers may know the task. Only the end of the wait clears
  *   it: in the entry, or at the end of a task whose entry got no stack. The code that parked the
  *   task does not touch the record any more, because the task may already run elsewhere.
+ *
+ * [rest-inside]  While `inside` is set, a call has begun and has not ended. A handle counts the
+ *   task as a reader, and an operation is paid. If the task ends in between, its end ends the call.
  */
 #include "base/options.h"
 #include "cancel/cancel.h"
@@ -56,6 +59,8 @@ struct resting {
         struct jrt_io_rest   visit;   /* IO */
     };
     bool adopted;  /* the task has begun */
+    bool refused;  /* there is no stack for its next step */
+    bool inside;   /* [rest-inside] */
     bool joined;   /* [rest-joined] */
     bool timed;    /* joined: the alarm was armed */
     bool starving; /* there was no memory to wait */
@@ -263,6 +268,7 @@ static janus_status come_back(struct resting *self, struct jrt_task *task)
         status = stop == JANUS_OK ? kind_of(self)->again(self, task)
                                   : kind_of(self)->give_up(self, task, stop);
     }
+    self->inside = status == JANUS_WOULD_WAIT;
     return status == JANUS_CANCELLED ? jrt_task_cancelled_or_end(task) : status;
 }
 
@@ -325,8 +331,27 @@ static int64_t run(struct resting *self, struct jrt_task *task, janus_status wok
         check(self);
         if (self->rest.kind == JANUS_REST_KIND_DONE) return end(self);
         woke = kind_of(self)->begin(self, task);
+        self->inside = woke == JANUS_WOULD_WAIT;
     }
     return JRT_REST;
+}
+
+/* Ends the call that the task rests in, because the task ends. `worker` is as for `leave`. */
+static void stop(struct resting *self, struct jrt_worker *worker, struct jrt_task *task)
+{
+    bool inside = self->inside;
+    jrt_debug_invariant("rest-inside", inside || !self->joined);
+    self->inside = false;
+    if (self->joined) inside = leave(self, worker, task) == JANUS_WOULD_WAIT;
+    if (inside) (void)kind_of(self)->give_up(self, task, JANUS_NO_MEMORY);
+}
+
+/* The task ends on a smaller stack: its defers run there. */
+static int64_t end_refused(struct resting *self, struct jrt_task *task)
+{
+    stop(self, jrt_worker_self(), task);
+    self->rest = janus_rest_done(JANUS_NO_MEMORY);
+    return end(self);
 }
 
 static int64_t resting_main(void *argument)
@@ -334,6 +359,7 @@ static int64_t resting_main(void *argument)
     struct resting  *self = argument;
     struct jrt_task *task = jrt_task_current();
     janus_status     woke;
+    if (jrt_unlikely(self->refused)) return end_refused(self, task);
     if (jrt_likely(self->adopted)) {
         woke = come_back(self, task);
     } else {
@@ -343,6 +369,7 @@ static int64_t resting_main(void *argument)
         jrt_rest_adopt(task, &self->resident);
         if (self->rest.kind == JANUS_REST_KIND_DONE) return end(self);
         woke = kind_of(self)->begin(self, task);
+        self->inside = woke == JANUS_WOULD_WAIT;
     }
     return run(self, task, woke);
 }
@@ -384,18 +411,23 @@ static void ending(struct jrt_resident *resident, struct jrt_task *task, bool ca
 {
     struct resting *self = (struct resting *)resident;
     (void)cancelled;
-    if (self->joined && leave(self, NULL, task) == JANUS_WOULD_WAIT) { /* it got no stack */
-        (void)kind_of(self)->give_up(self, task, JANUS_NO_MEMORY);
-    }
+    stop(self, NULL, task); /* it got no stack, or panicked before it rested */
     jrt_rest_disown(task, self->site);
     /* No step has seen the state. */
     if (self->drop != NULL) jrt_task_drop(task, self->drop, self->state);
+}
+
+static void refused(struct jrt_resident *resident)
+{
+    struct resting *self = (struct resting *)resident;
+    self->refused = true;
 }
 
 static void ended(struct jrt_resident *resident) { free(resident); }
 
 static const struct jrt_resident_rules rules = {.entry = resting_main,
                                                 .rests = rests,
+                                                .refused = refused,
                                                 .ending = ending,
                                                 .ended = ended,
                                                 .is_child = true,
@@ -440,7 +472,8 @@ static void *make_resting(const void *given)
     self->state = recipe->state;
     self->drop = recipe->drop;
     self->rest = recipe->first;
-    self->adopted = self->joined = self->starving = false;
+    self->refused = false;
+    self->adopted = self->inside = self->joined = self->starving = false;
     self->timed = false;
     return self;
 }

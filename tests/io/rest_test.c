@@ -268,3 +268,39 @@ static int64_t race(void *argument)
 }
 
 TEST("no byte is lost when deadlines race with what arrives") { rig_all(race, NULL, 5); }
+
+/* A task that panics when it is about to rest. */
+
+static janus_rest leave_a_hold(void *state, janus_status woke)
+{
+    (void)woke;
+    janus_hold_begin();
+    return janus_rest_io_wait(*(janus_io *)state, JANUS_IO_READ);
+}
+
+static int64_t panic_at_rest(void *argument)
+{
+    janus_io             ends[2];
+    janus_nursery        n;
+    janus_nursery_result result;
+    unsigned char        byte = 0;
+    size_t               got = 0;
+    (void)argument;
+    int before = wire_sockets();
+    wire_pair(ends);
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_resting(&n, janus_rest_sleep(0), leave_a_hold, &ends[1], NULL, NULL),
+             JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.panic.kind, JANUS_PANIC_KIND_EXPLICIT);
+    wire_put(ends[0], "x", 1);
+    CHECK_EQ(janus_io_read(ends[1], &byte, 1, &got), JANUS_OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_io_close(ends[i]), JANUS_OK);
+    CHECK_EQ(wire_sockets(), before);
+    return 0;
+}
+
+TEST("a task that panics between its step and its rest leaves its handle to others")
+{
+    rig_run(2, panic_at_rest, NULL, 3);
+}

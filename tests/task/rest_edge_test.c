@@ -291,6 +291,60 @@ static int64_t exhaust(void *argument)
 
 TEST("a resting task that has used up its budget ends in a step") { rig_all(exhaust, NULL, 5); }
 
+/* Budgets that no spawn named. */
+
+struct miser {
+    uint64_t steps;
+    uint64_t bytes; /* charged in each step */
+};
+
+/* Less than a first slice in each step. */
+static janus_rest use_little(void *state, janus_status woke)
+{
+    struct miser *self = state;
+    if (woke != JANUS_OK || self->steps == 1000) return janus_rest_done(woke);
+    self->steps++;
+    for (int i = 0; i < 20; i++) JANUS_IGNORE(janus_check());
+    if (self->bytes != 0) JANUS_IGNORE(janus_charge(janus_budget_of(0, self->bytes, 0, 0, 0)));
+    return janus_rest_sleep(1000);
+}
+
+static int64_t use_up(void *argument)
+{
+    struct miser        *miser = argument;
+    janus_nursery_result result;
+    janus_nursery        n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    CHECK_EQ(janus_spawn_resting(&n, janus_rest_sleep(0), use_little, miser, NULL, NULL), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, &result), JANUS_CHILD_FAILED);
+    CHECK_EQ(result.error, JANUS_BUDGET_EXHAUSTED);
+    return 0;
+}
+
+TEST("a resting task remembers what it used of an implicit budget")
+{
+    const janus_budget each = {2000, 1 << 20, 100, 100, 100};
+    struct miser       miser = {0};
+    janus_scheduler   *scheduler =
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &each,
+                                         .exhaustion = JANUS_EXHAUSTION_MANUAL));
+    rig_do(scheduler, use_up, &miser);
+    CHECK(miser.steps >= 80 && miser.steps <= 100); /* of 21 ops */
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+}
+
+TEST("a resting task remembers the memory that it charged, although ops are renewed")
+{
+    const janus_budget each = {2000, 1 << 20, 100, 100, 100};
+    struct miser       miser = {.bytes = 1 << 18};
+    janus_scheduler   *scheduler =
+        rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1, .task_budget = &each,
+                                         .exhaustion = JANUS_EXHAUSTION_AUTO));
+    rig_do(scheduler, use_up, &miser);
+    CHECK_EQ(miser.steps, 5);
+    CHECK_EQ(janus_scheduler_destroy(scheduler), JANUS_OK);
+}
+
 /* Children that begin, rest and end elsewhere while their parent looks at them. */
 
 static atomic_int looked_at;
