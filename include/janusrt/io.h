@@ -308,7 +308,7 @@ JANUS_NODISCARD JANUS_API janus_status janus_io_attenuate(janus_io io, uint32_t 
 /*
  * Gives a handle to the current task: from now on its end closes the handle. The task that had it
  * before is no longer charged. A child calls this for a handle that its parent made. The parent
- * must not end before.
+ * must not end before the child has taken the handle.
  *
  * Context: a task.
  * Yields:  only if the turn is over.

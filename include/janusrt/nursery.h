@@ -324,8 +324,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_nursery_open_in(janus_scheduler    
  * Context: the nursery's owner, or any task below it.
  * Yields:  if the task's turn or its ops are used up. If a thousand new tasks wait on its worker:
  *          then about half of them run first, newest first. With when_full WAIT, if the nursery is
- *          full. With the backend BLOCKING, while the child runs. In a hold (counted.h) neither
- *          of the first two.
+ *          full. With the backend BLOCKING, while the child runs. In a hold (counted.h) it yields
+ *          for neither of the first two reasons.
  * Owns:    `argument` stays the caller's; it must live until the child has ended. With
  *          options.drop the child owns it once this returned OK.
  * Cost:    some 60 ns, where janus_spawn takes about 20; no stack before it runs. With when_full

@@ -140,10 +140,10 @@ typedef struct janus_scheduler_options {
                                              stacks of more than 1 MiB keep their upper 16 KiB.
                                              Past all of it, a worker that has nothing to do
                                              gives the rest back to the system. Until then the
-                                             next tasks use it. If for a second every worker
-                                             had something to do, one at a time gives some back
-                                             meanwhile, in a sixteenth of its time. A group of
-                                             32 MiB stays while few of its stacks are idle. 0:
+                                             next tasks use it. If no worker idles for a
+                                             second, busy workers take turns: each gives memory
+                                             back in a sixteenth of its time. A group of 32 MiB
+                                             stays while few of its stacks are idle. 0:
                                              JANUS_IDLE_STACK_BYTES */
     janus_trace *trace; /* records what tasks do; borrowed. It serves only this scheduler and
                                   outlives it. NULL: none */

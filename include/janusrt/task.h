@@ -90,7 +90,8 @@ JANUS_NODISCARD JANUS_API janus_status janus_yield(void);
  * Owns:    nothing.
  * Cost:    a timer, O(log of the timers).
  * Errors:  CANCELLED  cancelled before or while waiting
- *          DEADLINE   in a token's callback or a drop, which never wait: it returned at once
+ *          DEADLINE   the caller is a token's callback or a drop: these never wait, so the call
+ *                     returned at once
  *          DEADLOCK   never: a timer will end it
  *          NO_MEMORY  memory for the timer was refused
  */
