@@ -11,7 +11,8 @@
  *             sooner or later while a task waits. A later sleeper wakes a keeper that does not
  *             patrol although at most B sleep
  *   found     stop searching. The last searcher wakes the next; if it wakes none and at most B
- *             sleep, it makes sure that a sleeper patrols. Who finds a task as a spare does so, too
+ *             sleep, it makes sure that a sleeper patrols. A spare worker that finds a task
+ *             does the same
  *   get up    a keeper that gets up, or is woken for a task, no longer patrols
  *
  * Fences are park_wake.pml's business: here a queued task is seen at once. Taking is one step, and
@@ -29,9 +30,10 @@
  *   long: ok   -DBARRIER -DW=4 -DT=4 -DB=2
  * Why each part is there:
  *   run: error -DBARRIER -DNO_PATROL        tasks that spin for one another
- *   run: error -DBARRIER -DNO_HANDOVER      who leaves the patrol for a task finds a successor
+ *   run: error -DBARRIER -DNO_HANDOVER      a patrol that takes a task appoints a successor
  *   run: error -DBARRIER -DB=1 -DKEEPS      a keeper that is woken for a task no longer patrols
- *   run: error -DBARRIER -DNO_REMINDER      a spare worker may have been listed as an other one
+ *   run: error -DBARRIER -DNO_REMINDER      a spare worker may have been listed as a worker that
+ *                                           is not spare
  *   run: error -DB=1 -DUNLOCKED             not all may think that they are spare
  *   run: error -DB=1 -DNO_LOOK              the others look again before they sleep
  *
@@ -52,7 +54,7 @@ byte queue[W + 1]; /* the last: injected ones */
 bool listed[W], signal[W];
 byte asleep, searching;
 byte keeper = NOBODY;
-bool patrols; /* the keeper does, or who was told to become it */
+bool patrols; /* the keeper patrols, or a worker was chosen as keeper */
 byte started, begun, done;
 
 #if W > 3
