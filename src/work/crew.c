@@ -20,8 +20,8 @@
  *   millisecond. Where tasks wait and none has moved since its last look, it takes some. The next
  *   sleeper then patrols. So as many workers as there are come to run, one each millisecond, if
  *   their tasks are long. Where tasks are short, the patrol takes nothing. When all sleep, nobody
- *   patrols, once the last patrol has come. Until then nobody looks for a deadlock: the keeper
- *   would get up in the middle, and report the same again.
+ *   patrols, once the last patrol has come. Until then nobody looks for a deadlock.
+ *   Otherwise the keeper would wake during the report and report the same deadlock again.
  *
  * [crew-lost]  A lost worker is neither asleep nor awake. It is rare, and the rest must do its
  *   work. So after the first loss `beyond` is 0. It stays 0 when the worker has a thread again,

@@ -33,7 +33,8 @@ static inline bool jrt_crew_is_full(const janus_scheduler *scheduler)
     return jrt_load_relaxed(&scheduler->asleep) <= jrt_load_relaxed(&scheduler->beyond);
 }
 
-/* The keeper goes to sleep, under idle_lock: until when at most. */
+/* The keeper goes to sleep, under idle_lock. Returns the latest time until which the keeper may
+ * sleep. */
 uint64_t jrt_crew_patrol_by(janus_scheduler *scheduler, uint64_t until);
 
 /* A worker leaves idleness, or is about to sleep: makes sure that the keeper patrols, if the crew

@@ -516,8 +516,9 @@ static bool must_end(struct jrt_worker *worker)
     return jrt_load_acquire(&worker->scheduler->stopping) || jrt_worker_doomed(worker);
 }
 
-/* The worker stops searching because it has found a task. `last`: nobody searches now. If it wakes
- * one, or if it is not the last, the next that finds something sees to the patrol. */
+/* The worker stops searching because it has found a task. `last`: nobody searches now. If this
+ * worker wakes another, or others still search, the next worker that finds a task makes sure of the
+ * patrol. */
 static struct jrt_task *found(struct jrt_worker *worker, struct jrt_task *task, bool last)
 {
     janus_scheduler *scheduler = worker->scheduler;
@@ -532,8 +533,8 @@ static struct jrt_task *found(struct jrt_worker *worker, struct jrt_task *task, 
     return task;
 }
 
-/* A spare worker looks once and sleeps, [crew-full]. NULL: it is not spare, or no longer, or must
- * end. */
+/* A spare worker looks once and sleeps, [crew-full]. NULL: the worker is not spare, stopped
+ * being spare, or must end. */
 static struct jrt_task *spare(struct jrt_worker *worker)
 {
     janus_scheduler *scheduler = worker->scheduler;
