@@ -26,7 +26,7 @@ janus_status jrt_io_rest_end(struct jrt_io_rest *rest, janus_status status)
     return jrt_io_told_by(status, "janus_io_wait");
 }
 
-/* WOULD_WAIT: the task has to wait, and an edge will tell. */
+/* WOULD_WAIT: the task has to wait, and the poller's next edge wakes the task. */
 static janus_status look(const struct jrt_io_rest *rest)
 {
     struct jrt_io     *io = rest->io;
@@ -94,7 +94,7 @@ janus_status jrt_io_rest_join(struct jrt_io_rest *rest, struct jrt_worker *worke
     worker->waits_at = (uint32_t)rest->io->fd;
     if (!jrt_ready_join(ready, rest->way, (uintptr_t)task)) return JANUS_OK;
     janus_status status = prepare(rest);
-    /* A teller that was first wakes the task, which therefore waits. */
+    /* If the poller, a close or a new deadline came first, that wakes the task, which waits. */
     if (status != JANUS_WOULD_WAIT && jrt_ready_retract(ready, rest->way, (uintptr_t)task)) {
         return status;
     }
