@@ -97,7 +97,8 @@ static inline bool jrt_depot_is_over(const struct jrt_depot *depot)
 /* The part of jrt_depot_look that is rarely needed. */
 void jrt_depot_look_late(struct jrt_depot *depot, uint64_t now_ns);
 
-/* A busy worker calls this now and then, with the time: it returns memory that waits for long. */
+/* A busy worker calls this now and then and passes the time. The call returns memory that waited
+ * longer than late_ns. */
 static inline void jrt_depot_look(struct jrt_depot *depot, uint64_t now_ns)
 {
     if (__builtin_expect(jrt_depot_is_over(depot), 0)) jrt_depot_look_late(depot, now_ns);
