@@ -22,8 +22,8 @@ struct jrt_timer {
     uint32_t set;      /* number of the set it was armed in, + 1; 0: in none. The user's */
 };
 
-/* A timer and what happens when it is due, under the lock of its set. It ends the wait of a task,
- * or calls `ring`, which wakes or notes something. */
+/* A timer and what happens when it is due, under the lock of its set. The alarm ends a task's wait,
+ * or calls `ring`. */
 struct jrt_alarm {
     struct jrt_timer timer;                            /* first */
     int32_t          status;                           /* that ends the wait */
