@@ -210,8 +210,8 @@ void machine_drain(void)
     if (self->store_count > 0) perform_until(self, self->now);
 }
 
-/* Before the running core accesses a line: the stores to it that are done by now. Its own it waits
- * for: the line is on its way. */
+/* Before a core accesses a line, apply the finished stores to that line. The core waits for its own
+ * pending stores. */
 static void settle(const struct resource *line)
 {
     if (line->storer == 0) return;
