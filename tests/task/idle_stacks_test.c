@@ -195,7 +195,7 @@ static int64_t return_while_busy(void *argument)
     return janus_nursery_end(&n, NULL);
 }
 
-TEST("a worker that never has nothing to do returns the memory of idle stacks a second later")
+TEST("a worker that is always busy returns the memory of idle stacks a second later")
 {
     RIG_REAL("a second of a simulated clock takes too many yields");
     janus_scheduler *scheduler = open_frugal(JANUS_GUARD_AUTO);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Purses on the stacks of their tasks. The tests show which lie there, that they hold what others
- * hold, and that each is gone before its stack is used again. */
+/* Purses on the stacks of their tasks. The tests show which lie there. A lodged purse keeps the
+ * same amounts as a malloc'd purse, and is gone before its stack is used again. */
 #include "rig.h"
 #include "task/purse.h"
 #include "task/worker.h"

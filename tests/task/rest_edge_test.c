@@ -114,7 +114,7 @@ static int64_t break_rules(void *argument)
     return 0;
 }
 
-TEST("nonsense, a value on the stack, an open nursery and an open hold make a resting task panic")
+TEST("an unknown kind, a value on the stack, an open nursery or hold makes a resting task panic")
 {
     rig_all(break_rules, NULL, 5);
 }
