@@ -2,6 +2,9 @@
 /*
  * A ticker and 100,000 subscribers. Subscribers are idle most of the time, so they rest: they have
  * no stack while they wait. A million would need half a gigabyte, stacks for them five.
+ * A channel gives each value to one receiver. Here all subscribers share a channel and take turns.
+ * To give each value to everybody, give each subscriber a channel of its own. That needs larger
+ * limits of the scheduler: max_channels, and a task_budget whose memory pays 512 bytes for each.
  */
 #include <janusrt/janus.h>
 #include <stdio.h>
@@ -28,7 +31,8 @@ static janus_rest on_price(void *state, janus_status woke)
     return janus_rest_recv(self->prices, &self->price);
 }
 
-/* The library calls it each millisecond. A step may wait: this one sends a price to everybody. */
+/* The library calls it each millisecond. This step sends one value for each subscriber. Receivers
+ * take turns, oldest first. A send may wait; the step then keeps its stack. */
 static janus_rest on_tick(void *state, janus_status woke)
 {
     struct ticker *self = state;

@@ -4,6 +4,11 @@
  * stack while it waits for a line. It ends when its client says nothing for half a second. At last
  * a cancel ends the server, and each connection says goodbye.
  * With JANUSRT_SEED=7 in the environment the same program runs on a simulated network.
+ *
+ * The example is small. It serves at most MOST connections in all, because it uses no record twice.
+ * Each connection is a task: a server of more than some 90 at a time sets max_tasks of the
+ * scheduler. And each client sends one line and then waits for the answer. The example does not
+ * look for a line that ends in the middle of what it read.
  */
 #include <janusrt/janus.h>
 #include <stdio.h>
@@ -66,19 +71,21 @@ static janus_rest on_bytes(void *state, janus_status woke)
 }
 
 /* It owns each connection until the connection's first step takes it. So it must not end before:
- * it accepts until it is cancelled. */
+ * it accepts until it is cancelled. If a spawn is refused, for example with TASK_LIMIT, it closes
+ * the connection and goes on with the next. */
 static int64_t accept_all(void *argument)
 {
     struct server *server = argument;
     janus_status   status = JANUS_OK;
-    for (int i = 0; i < MOST && status == JANUS_OK; i++) {
+    for (int i = 0; i < MOST; i += status == JANUS_OK) {
         struct connection *one = &server->all[i];
         status = janus_accept(server->listener, &one->io, NULL);
-        if (status != JANUS_OK) break;
+        if (status != JANUS_OK) return status;
         status = janus_spawn_resting(server->connections, janus_rest_sleep(0), on_bytes, one,
                                      JANUS_SPAWN_OPTIONS(.site = JANUS_SITE_HERE), NULL);
+        if (status != JANUS_OK) (void)janus_io_close(one->io);
     }
-    return status;
+    return janus_sleep_until(UINT64_MAX);
 }
 
 /* Connects, and gets one line back. */
@@ -118,8 +125,9 @@ static int64_t first_task(void *argument)
     (void)argument;
     if (janus_address_parse("127.0.0.1:0", &at) != JANUS_OK) return -100;
     if ((status = janus_listen(&at, NULL, &server.listener)) != JANUS_OK) return status;
-    /* owner_apart: the clients run in the owner, and go on after the cancel. */
-    JANUS_NURSERY(n, status, .owner_apart = true)
+    /* WAIT_ALL: a connection that fails does not cancel the others. owner_apart: the clients run in
+     * the owner, and go on after the cancel. */
+    JANUS_NURSERY(n, status, .policy = JANUS_POLICY_WAIT_ALL, .owner_apart = true)
     {
         server.connections = n;
         visited = janus_spawn(n, accept_all, &server);
