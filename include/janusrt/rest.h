@@ -60,9 +60,9 @@
  * A task cannot rest for a select, a send, an accept, a join or an event. It cannot rest for two
  * things at once, except for a deadline beside a receive or a handle. Then let the step call the
  * function that waits: the step keeps its stack meanwhile. Or let the step start an ordinary task
- * that waits and sends what it got to a channel. The resting task rests for that channel. The new
- * task belongs into a nursery that outlives the step, for example that of the resting task. Keep a
- * pointer to it in *state.
+ * that waits and sends what it got to a channel. The resting task rests for that channel. Start the
+ * helper in a nursery around that of the resting task, and keep a pointer to it in *state. The
+ * nursery of the resting task itself takes no more children once its owner awaits it.
  *
  * A ticker that also takes orders receives with a deadline. The next step gets DEADLINE when it is
  * time for a tick, OK with an order, and CLOSED after janus_channel_close:
