@@ -27,7 +27,7 @@ struct jrt_upcalls {
     /* The tolls of a cancelled task are used up, [cancel-patience]. It may end there. */
     void (*pay_patience)(struct jrt_task *task);
     /* Timers have rung: tokens of nurseries whose deadline passed are cancelled. */
-    void (*flush_tokens)(void);
+    void     (*flush_tokens)(void);
     uint64_t (*take_owed)(const struct jrt_purse *purse); /* [callback-time] */
     /* All workers sleep: says whether any task waits, and ends the waits. */
     bool (*anybody_waits)(janus_scheduler *scheduler);

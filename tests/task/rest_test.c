@@ -296,13 +296,25 @@ TEST("a resting task that is cancelled before it begins drops its state")
 
 /* Looking at them. */
 
+static void await_blocked(janus_nursery *n, janus_task_id task)
+{
+    uint64_t limit = janus_now_ns() + rig_patience;
+    for (;;) {
+        janus_task_info info = JANUS_TASK_INFO();
+        CHECK_EQ(janus_task_inspect(n, task, &info), JANUS_OK);
+        if (info.state == JANUS_TASK_STATE_BLOCKED) return;
+        CHECK(janus_now_ns() < limit);
+        CHECK_EQ(janus_yield(), JANUS_OK);
+    }
+}
+
 static int64_t look(void *argument)
 {
     static char   text[1 << 16];
     struct script script = {.rests[0] = janus_rest_done(JANUS_CANCELLED)}, many[20];
     janus_channel channel;
     janus_nursery n;
-    janus_task_id sleeper, receiver;
+    janus_task_id sleepers[20], receiver;
     int           ends[2];
     (void)argument;
     CHECK_EQ(
@@ -314,14 +326,15 @@ static int64_t look(void *argument)
     for (int i = 0; i < 20; i++) {
         many[i] = script;
         CHECK_EQ(janus_spawn_resting(&n, janus_rest_sleep(JANUS_SECONDS), follow, &many[i],
-                                     JANUS_SPAWN_OPTIONS(.site = JANUS_SITE_HERE), &sleeper),
+                                     JANUS_SPAWN_OPTIONS(.site = JANUS_SITE_HERE), &sleepers[i]),
                  JANUS_OK);
     }
-    CHECK_EQ(janus_sleep(rig_ms), JANUS_OK);
+    await_blocked(&n, receiver);
+    for (int i = 0; i < 20; i++) await_blocked(&n, sleepers[i]);
     janus_task_info info = JANUS_TASK_INFO();
     CHECK_EQ(janus_task_inspect(&n, receiver, &info), JANUS_OK);
     CHECK(info.site.file == NULL);
-    CHECK_EQ(janus_task_inspect(&n, sleeper, &info), JANUS_OK);
+    CHECK_EQ(janus_task_inspect(&n, sleepers[0], &info), JANUS_OK);
     CHECK_EQ(info.state, JANUS_TASK_STATE_BLOCKED);
     CHECK(strcmp(info.wait, "the clock, without a stack") == 0);
     CHECK(strstr(info.site.file, "rest_test.c") != NULL);

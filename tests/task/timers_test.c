@@ -7,6 +7,8 @@
 #include "task/worker.h"
 #include "work/work.h"
 
+#include <stdlib.h>
+
 /* [timer-late]  A worker that computes without a call does not delay its timers. */
 
 struct stuck {
@@ -73,6 +75,72 @@ TEST("a busy worker fires the late timers of a worker that computes without a ca
         struct stuck stuck = {.beside = true};
         rig_run(2, stuck_beside, &stuck, 1);
     }
+}
+
+/* Memory. An alarm that rang in the set of one worker is armed again on another, whose set has no
+ * room yet. */
+
+static _Thread_local bool refuses;
+
+/* The library calls this one. */
+void *aligned_alloc(size_t alignment, size_t bytes)
+{
+    void *out = NULL;
+    if (refuses) return NULL;
+    return posix_memalign(&out, alignment, bytes) == 0 ? out : NULL;
+}
+
+struct again {
+    janus_scheduler *scheduler;
+    struct jrt_alarm alarm;
+    atomic_int       rang, arrived;
+};
+
+static void note_ring(struct jrt_alarm *alarm)
+{
+    atomic_store(&((struct again *)alarm->subject)->rang, 1);
+}
+
+/* Both tasks are on the CPU at once, so one of them is on worker 1. */
+static int64_t arm_again(void *argument)
+{
+    struct again *again = argument;
+    uint64_t      limit = janus_now_ns() + rig_patience;
+    atomic_fetch_add(&again->arrived, 1);
+    while (atomic_load(&again->arrived) < 2) CHECK(janus_now_ns() < limit);
+    if (jrt_worker_self()->index == 0) return 0;
+    struct jrt_timer other = {.deadline_ns = 0};
+    refuses = true;
+    bool has_room = jrt_sched_timer_arm(again->scheduler, &other, JRT_NEVER - 1);
+    bool armed = jrt_sched_timer_arm(again->scheduler, &again->alarm.timer, JRT_NEVER - 1);
+    refuses = false;
+    CHECK(!has_room);
+    CHECK(armed);
+    jrt_sched_timer_disarm(again->scheduler, &again->alarm.timer);
+    return 0;
+}
+
+static int64_t arm_on_both(void *argument)
+{
+    janus_nursery n;
+    CHECK_EQ(janus_nursery_open(&n, NULL), JANUS_OK);
+    for (int i = 0; i < 2; i++) CHECK_EQ(janus_spawn(&n, arm_again, argument), JANUS_OK);
+    CHECK_EQ(janus_nursery_end(&n, NULL), JANUS_OK);
+    return 0;
+}
+
+TEST("an alarm that rang has room in the set where it rang, if there is no memory elsewhere")
+{
+    RIG_REAL("two workers at once");
+    if (JRT_ASAN || JRT_TSAN) SKIP("the sanitizer has its own aligned_alloc");
+    struct again again = {.rang = 0};
+    again.scheduler = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 2));
+    again.alarm = (struct jrt_alarm){.ring = note_ring, .subject = &again};
+    /* A plain thread arms in the first set. */
+    CHECK(jrt_sched_timer_arm(again.scheduler, &again.alarm.timer, jrt_clock_now_ns()));
+    CHECK(rig_wait(&again.rang));
+    rig_do(again.scheduler, arm_on_both, &again);
+    CHECK_EQ(janus_scheduler_destroy(again.scheduler), JANUS_OK);
 }
 
 /* Order. Tasks on all workers arm alarms, which note when they ring. */
