@@ -221,9 +221,9 @@ JANUS_BEGIN_DECLS
  *
  * Not all that goes wrong is a status. If a step returns an unknown kind, its task panics, and the
  * message names the kind. If the system refuses the stack for a step that has options.stack_bytes,
- * the task ends with NO_MEMORY without that step. Its defers run on a stack of ordinary size. If the
- * system refuses that, too, and no task is there that could return a stack, the defers are lost.
- * The next step does not see the errno of this one.
+ * the task ends with NO_MEMORY without that step. Its defers run on a stack of ordinary size. If
+ * the system refuses that, too, and no task is there that could return a stack, the defers are
+ * lost. The next step does not see the errno of this one.
  *
  * Context: as janus_spawn_with.
  * Yields:  as janus_spawn_with.
