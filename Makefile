@@ -29,7 +29,8 @@ help:
 	@echo 'make soak       a random mixture of requests; nothing may grow (MINUTES=1 SEED=0;'
 	@echo '                ten minutes are about a day of 1000 requests a second)'
 	@echo 'make bench      measure beside other systems (ONLY=spawn,fib QUICK=1: fewer;'
-	@echo '                CHARTS=1: rewrite docs/bench also then)'
+	@echo '                CHARTS=1: rewrite docs/bench also then;'
+	@echo '                BEFORE=../old/build/gcc-release: beside another version)'
 	@echo 'make scale      measure two cores and predict up to 128: docs/scaling.md'
 	@echo '                (COSTS="NAME=VALUE ...": of another machine)'
 	@echo 'make install    install to PREFIX (/usr/local) below DESTDIR'
@@ -113,9 +114,10 @@ bench:
 	@tools/bootstrap bench
 	@mkdir -p build
 	@cmake --preset gcc-release >build/bench.log 2>&1 || { cat build/bench.log; exit 1; }
-	@ONLY='$(ONLY)' tools/bench.py --names $(RELEASE)/bench/programs.json
+	@ONLY='$(ONLY)' BEFORE='$(abspath $(BEFORE))' \
+	    tools/bench.py --names $(RELEASE)/bench/programs.json
 	@tools/bench_peers.py $(RELEASE)
-	@ONLY='$(ONLY)' QUICK='$(QUICK)' CHARTS='$(CHARTS)' \
+	@ONLY='$(ONLY)' QUICK='$(QUICK)' CHARTS='$(CHARTS)' BEFORE='$(abspath $(BEFORE))' \
 	    cmake --build $(RELEASE) --target bench$(if $(filter-out 0,$(QUICK)),_quick)
 
 scale:

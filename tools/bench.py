@@ -4,7 +4,9 @@
 
 `make bench` calls it. The environment says what to do. ONLY=spawn,fib names works, or benches by
 their files (ONLY=heap_bench). QUICK=1 makes everything small. CHARTS=1 draws charts also after a
-partial run. With --names it only checks ONLY.
+partial run. BEFORE=FOLDER names the build folder of another version of this tree, built for a race.
+Its programs take turns with ours as "janusrt before". Such a run draws no charts. With --names the
+script only checks ONLY and BEFORE.
 
 The works of runner.h are a race. All programs that know a work take turns, A B C A B C, in five
 rounds, so that a slow moment of the machine hits all of them. The table shows the minimum and the
@@ -36,8 +38,8 @@ import time
 
 import bench_charts
 import bench_targets
-from bench_results import (OURS, TOGETHER, crew, is_ratio, judged, named, number_text, rivals_of,
-                           shown)
+from bench_results import (BEFORE, OURS, TOGETHER, crew, is_ratio, judged, named, number_text,
+                           rivals_of, shown)
 
 ROUNDS = 5
 TIMEOUT_S = 300
@@ -87,13 +89,14 @@ LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1), "h
         "http_idle": (2, 1), "http_load": (5, 3), "http_fair": (5, 3), "https": (9, 5),
         "cc": (1, 1)}
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
+APART = (*TOGETHER, "cc")  # works that do not race with another version of this tree
 
 
 class Program:
     """Something that takes part, and how many workers it allows in each work (0: any number)."""
 
-    def __init__(self, path, ours):
-        self.path, self.ours = path, ours
+    def __init__(self, path, ours, before=False):
+        self.path, self.ours, self.before = path, ours, before
         self.name = pathlib.Path(path).name  # until it has told its system
         self.works, self.wrong = {}, None
         self.notes = {}  # what it says on stderr behind "note: "; the order counts, not the values
@@ -106,7 +109,9 @@ class Program:
 
     def knows(self, work, workers):
         most = self.works.get(work)
-        return most is not None and (most == 0 or workers <= most)
+        if most is None or self.before and work in APART:
+            return False
+        return most == 0 or workers <= most
 
     def run(self, work, workers, size):
         """(measurements, what went wrong or None)"""
@@ -121,9 +126,13 @@ class Program:
             return [], str(error)
         try:
             found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+            if self.before:  # such a program may also measure others
+                found = [one for one in found if one["system"].startswith(OURS)]
             for one in found:
                 one["version"] = one["version"].strip()
                 one["value"] = float(one["value"])
+                if self.before:
+                    one["system"] = BEFORE + one["system"].removeprefix(OURS)
                 named(one)
         except (ValueError, KeyError) as error:
             return [], f"tells what is no measurement: {error}"
@@ -310,10 +319,20 @@ def leave_unbuilt(listed, path):
     return list(unbuilt.items())
 
 
-def load_programs(listed, quick):
+def programs_before(folder):
+    """The programs of another build folder. Raises OSError or ValueError."""
+    path = pathlib.Path(folder) / "bench" / "programs.json"
+    found = [p for p in json.loads(path.read_text())["ours"] if pathlib.Path(p).is_file()]
+    if not found:
+        raise ValueError(f"{path} names no program that was built")
+    return found
+
+
+def load_programs(listed, before, quick):
     """The programs that say what they know, and whether one of ours does not."""
     ours = listed["ours"] + ([] if quick else listed["not_quick"])
     programs = [Program(path, True) for path in ours]
+    programs += [Program(path, False, True) for path in before]
     programs += [Program(path, False) for path in listed["peers"]]
     for program in programs:
         if program.wrong:
@@ -362,6 +381,13 @@ def main(arguments):
         print(f"no such work: {' '.join(unknown)}\nworks:   {' '.join(WORKS)}\n"
               f"benches: {' '.join(benches)}")
         return 2
+    try:
+        before = programs_before(os.environ["BEFORE"]) if is_set("BEFORE") else []
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        print(f"BEFORE={os.environ['BEFORE']} is no build folder of this project: {error}\n"
+              "In the other tree, run: make bench ONLY=switch QUICK=1\n"
+              "Then pass its folder build/gcc-release.")
+        return 2
     if names_only:
         return 0
     quick = is_set("QUICK")
@@ -373,14 +399,14 @@ def main(arguments):
     failed, results = False, []
     works = [work for work in WORKS if not only or work in only]
     if works:
-        programs, failed = load_programs(listed, quick)
+        programs, failed = load_programs(listed, before, quick)
         results, lost = run_works(programs, works, quick)
         failed = failed or lost
         summary(results)
         for line in bench_targets.shape_verdicts(results):
             print(f"  {line}")
         write_results(results, pathlib.Path(files[1]))
-    if results and (is_set("CHARTS") or not (only or quick or failed)):
+    if results and not before and (is_set("CHARTS") or not (only or quick or failed)):
         bench_charts.draw(pathlib.Path(files[1]), pathlib.Path(files[2]))
 
     for name, path in benches.items():

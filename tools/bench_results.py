@@ -4,6 +4,7 @@
 import pathlib
 
 OURS = "janusrt"
+BEFORE = f"{OURS} before"  # another version of this tree, in the same run
 UNCHECKED = "unchecked"  # our library, or a loop, without checks and budgets
 # What the kernel takes: to be reached, not to be beaten.
 FLOORS = ("pthread condvar", "raw epoll")

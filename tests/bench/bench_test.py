@@ -21,6 +21,7 @@ sys.path.insert(0, str(TOP / "tools"))
 import bench  # noqa: E402
 import bench_charts  # noqa: E402
 import bench_peers  # noqa: E402
+import bench_table  # noqa: E402
 import bench_targets  # noqa: E402
 
 FIELDS = ["work", "system", "version", "workers", "metric", "unit", "min", "median", "runs"]
@@ -64,7 +65,7 @@ class Race(unittest.TestCase):
 
     def race(self, only="spawn", flags=(), **environment):
         """(exit code, what was printed, the results)"""
-        settings = {"ONLY": only, "QUICK": "1", "CHARTS": ""} | environment
+        settings = {"ONLY": only, "QUICK": "1", "CHARTS": "", "BEFORE": ""} | environment
         text = io.StringIO()
         with unittest.mock.patch.dict(os.environ, settings), contextlib.redirect_stdout(text):
             code = bench.main([*flags, *self.arguments()])
@@ -326,6 +327,92 @@ class Names(Race):
         self.fake("a", "janusrt", 10)
         self.listing["missing"] = ["Go (golang-go)"]
         self.assertIn("not here, left out: Go (golang-go)\n", self.race()[1])
+
+
+class Before(Race):
+    """Another version of this tree takes part."""
+
+    def other(self, *values, name="z", works="'spawn 1'"):
+        folder = self.root / "old" / "bench"
+        folder.mkdir(parents=True)
+        program = self.fake(name, "janusrt", *values, works=works)
+        self.listing["ours"].remove(program)
+        (folder / "programs.json").write_text(json.dumps({"ours": [program]}))
+        return str(folder.parent)
+
+    def test_its_programs_take_turns_and_are_no_rivals(self):
+        before = self.other(8)
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.fake("b", "Other", 20, works="'spawn 1'")
+        code, text, results = self.race(BEFORE=before)
+        self.assertEqual((code, self.order()), (0, "azb" * 5))
+        self.assertEqual({(r["system"], r["min"]) for r in results},
+                         {("janusrt", 10), ("janusrt before", 8), ("Other", 20)})
+        self.assertIn("1 of 1 won", text)
+
+    def test_its_failure_is_told_and_is_none_of_ours(self):
+        before = self.other("x")
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        code, text, _ = self.race(BEFORE=before)
+        self.assertEqual(code, 0)
+        self.assertIn("z does not survive: tells what is no measurement", text)
+
+    def test_it_does_not_serve(self):
+        before = self.other(8, works="'accept 1'")
+        self.fake("a", "janusrt", 10, works="'accept 1'")
+        self.race("accept", BEFORE=before)
+        self.assertNotIn("z", self.order())
+
+    def test_such_a_run_draws_nothing(self):
+        before = self.other(8)
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        self.race(CHARTS="1", BEFORE=before)
+        self.assertFalse(self.charts.exists())
+
+    def test_a_folder_that_is_no_build_is_refused_before_anything_runs(self):
+        self.fake("a", "janusrt", 10, works="'spawn 1'")
+        code, text, results = self.race(BEFORE=str(self.root))
+        self.assertEqual((code, results), (2, None))
+        self.assertIn(f"BEFORE={self.root} is no build folder of this project", text)
+        self.assertEqual(self.race(BEFORE=str(self.root), flags=["--names"])[0], 2)
+        self.assertFalse((self.root / "log").exists())
+
+
+class Tables(unittest.TestCase):
+    """The tables for docs/PERFORMANCE.md."""
+
+    def told(self, work, metric, system, workers, least, middle, unit="ns"):
+        return {"work": work, "system": system, "version": "1", "workers": workers,
+                "metric": metric, "unit": unit, "min": least, "median": middle, "runs": 5}
+
+    def test_a_line_has_ours_the_others_and_the_verdict(self):
+        metric = "a message, 4 to 4, room for 128"
+        text = bench_table.tables([self.told("mpmc", metric, "janusrt", 2, 20, 29),
+                                   self.told("mpmc", metric, "Go", 2, 30, 30),
+                                   self.told("mpmc", metric, "unchecked", 2, 1, 1)])
+        self.assertIn("| … 2 workers | 20 / 29 | Go 30 (1.5 x) | 0.9 x Go | "
+                      "held by the minimum |", text)
+
+    def test_a_speed_up_is_judged_by_the_line_of_one_worker(self):
+        text = bench_table.tables([self.told("fib", "a spawn of fib", "janusrt", 1, 14, 14),
+                                   self.told("fib", "a spawn of fib", "janusrt", 2, 7, 7.9)])
+        self.assertIn("| 8 ns; 1.9 times as fast as 1 worker | held; held by the minimum |", text)
+
+    def test_growth_has_a_line_for_each_system_and_number_of_workers(self):
+        text = bench_table.tables([
+            self.told("growth", "a task, batches of 100", "janusrt", 1, 10, 11),
+            self.told("growth", "a task, batches of 1000000", "janusrt", 1, 12, 13),
+            self.told("growth", "a task, batches of 100", "Go", 1, 100, 110)])
+        self.assertIn("| 1 | janusrt | 10 |  |  |  | 12 |\n| 1 | Go | 100 |  |  |  |  |", text)
+
+    def test_the_version_before_is_compared_metric_by_metric(self):
+        text = bench_table.tables([
+            self.told("live", "bytes a task", "janusrt 16 KiB", 1, 4400, 4400, "B"),
+            self.told("live", "bytes a task", "janusrt before 16 KiB", 1, 4000, 4400, "B"),
+            self.told("live", "bytes a task", "janusrt", 1, 1, 1, "B")])
+        self.assertIn("| 1, bytes a task, janusrt 16 KiB | 4000 / 4400 | 4400 / 4400 | "
+                      "1.10 / 1.00 | 4450 B | held |", text)
+        self.assertNotIn("| 1, bytes a task | ", text)
 
 
 class Unbuilt(Race):
