@@ -134,6 +134,8 @@ bool jrt_place_arm(struct jrt_actor_place *place)
     sooner(&next, rare->idle_at);
     sooner(&next, rare->step_at);
     sooner(&next, rare->refill_at);
+    /* An actor that waits to be idle keeps the memory of its timer. */
+    if (rare->idle_ns != 0) sooner(&next, JRT_NEVER - 2);
     janus_scheduler *scheduler = jrt_supervisor_scheduler(place->supervisor);
     if (next == JRT_NEVER) {
         if (rare->alarm.ring != NULL) jrt_sched_timer_disarm(scheduler, &rare->alarm.timer);

@@ -56,6 +56,7 @@ void jrt_crowd_give_way(struct jrt_worker *worker)
         worker->spawner_at = jrt_load_relaxed(&worker->again_shelf.newest) + 1;
         worker->spawner_since_ns = jrt_clock_now_ns();
     }
+    jrt_aside_crowd(worker, worker->current);
     int error = *worker->error_at; /* [task-errno]; a pick may call the system */
     (void)jrt_give_way(worker, worker->current);
     worker = jrt_worker_self(); /* [worker-again] */

@@ -218,6 +218,7 @@ static struct jrt_worker *end_call(struct jrt_task *task, int how, struct jrt_ta
     if (how != 0 || task->defers != NULL) {
         clean_up(task, (enum jrt_ending)how);
     }
+    if (jrt_unlikely(task->dirty)) jrt_turn_ends(task);
     struct jrt_worker *worker = jrt_worker_self(); /* [worker-again] */
     /* relaxed: its own. */
     if (jrt_unlikely(task->dirty) && jrt_load_relaxed(&task->record.holder) != NULL) {

@@ -37,21 +37,22 @@ struct jrt_purse {
     };
     /* Without the fuel; the task's own, or if exhausted under the nursery's lock. */
     janus_budget             left;
-    janus_budget             granted;     /* all it got, for the books and for messages */
-    struct jrt_purse_rare   *rare;        /* owned; NULL: nothing of it was needed */
-    uint64_t                 allowed;     /* part of granted: ops for cleanup, [purse-allowance] */
-    uint64_t                 allowance;   /* ops for cleanup that are not in the word yet */
-    uint64_t                 shield_ns;   /* end of its plain shields, [shield-grace]; 0: not yet */
-    struct jrt_pool_account *account;     /* hard: source of the budget, which gets the rest back */
-    struct jrt_terms        *terms;       /* owned; restrictions of its spawn, or NULL */
-    struct jrt_heap         *heap;        /* owned; NULL: it never allocated */
-    struct jrt_wards         wards;       /* things that end with it */
-    struct jrt_ledger       *ledger;      /* a reference; NULL: the library holds nothing for it */
-    uint64_t                 held;        /* bytes of memory that the ledger holds */
-    int64_t                  handed;      /* ops in the fuel word when its slice began */
-    uint32_t                 slice;       /* ops of its next slice, [turn-pace]; 0: the first */
-    uint32_t                 owed_rounds; /* times it lets the others run first */
-    uint64_t                 owed_until_ns; /* it owes nothing after that; [aside-owe] */
+    janus_budget             granted;   /* all it got, for the books and for messages */
+    struct jrt_purse_rare   *rare;      /* owned; NULL: nothing of it was needed */
+    uint64_t                 allowed;   /* part of granted: ops for cleanup, [purse-allowance] */
+    uint64_t                 allowance; /* ops for cleanup that are not in the word yet */
+    uint64_t                 shield_ns; /* end of its plain shields, [shield-grace]; 0: not yet */
+    struct jrt_pool_account *account;   /* hard: source of the budget, which gets the rest back */
+    struct jrt_terms        *terms;     /* owned; restrictions of its spawn, or NULL */
+    struct jrt_heap         *heap;      /* owned; NULL: it never allocated */
+    struct jrt_wards         wards;     /* things that end with it */
+    struct jrt_ledger       *ledger;    /* a reference; NULL: the library holds nothing for it */
+    uint64_t                 held;      /* bytes of memory that the ledger holds */
+    int64_t                  handed;    /* ops in the fuel word when its slice began */
+    uint32_t                 slice;     /* ops of its next slice, [turn-pace]; 0: the first */
+    uint32_t                 owed_rounds : 24; /* times it lets the others run first */
+    uint32_t                 owed_at : 8;   /* end of the number of the worker of owed_until_ns */
+    uint64_t                 owed_until_ns; /* it owes nothing after that; [aside-clock] */
     struct jrt_seat         *seat;          /* THREADED: where it runs, or NULL; borrowed */
     struct jrt_runner       *runner;        /* BLOCKING: waits for its end, or NULL; borrowed */
     uint64_t                 stack;         /* memory paid for a larger stack, [spawn-stack] */
@@ -111,6 +112,7 @@ static inline void jrt_purse_carry(const struct jrt_purse *from, struct jrt_purs
     to->slice = from->slice;
     to->owed_rounds = from->owed_rounds;
     to->owed_until_ns = from->owed_until_ns;
+    to->owed_at = from->owed_at;
     to->holds = from->holds;
     to->owed = from->owed;
     to->hold_due = from->hold_due;

@@ -22,7 +22,8 @@ struct jrt_turns {
     bool     unasked;  /* a long turn has passed since then */
     uint64_t taken_ns; /* time in turns in which it did not run, so far */
 
-    uint64_t aside_ns;      /* until then every pick looks, [aside-owe] */
+    uint64_t late_ns;       /* time in turns that were too long, so far */
+    uint64_t aside_ns;      /* until then every pick looks; on the clock of [aside-clock] */
     uint64_t fresh_ns;      /* until then new tasks come last, [aside-fresh] */
     uint64_t fresh_used_ns; /* used by new tasks since then */
     bool     fresh_owes;    /* one of them had a turn that was too long */

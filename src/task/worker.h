@@ -129,6 +129,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     uint64_t               picked_ns;       /* time of the last look at timers, [queue-pace] */
     uint64_t               oldest_seen;     /* on the fresh shelf */
     uint64_t               oldest_since_ns; /* since when */
+    uint32_t               pile;            /* picks since a new task waited for long; 0: none */
     uint64_t               lone_before;     /* place of the lone task at the last look, + 1 */
     struct jrt_nursery    *uncounted_of;    /* valid if: */
     int64_t  uncounted;  /* children that ended here and that it still counts, [crowd-count] */

@@ -8,18 +8,27 @@
  * [aside-owe]  A task that leaves the CPU after a turn that was too long owes one round for each
  *   `turn_ns` of it. A pick that finds the task in its queue puts it back behind the others, and
  *   one round is paid. So others that compute get as much time as the task took, and others that
- *   only yield let it go soon. Time that the task waited or slept counts, too: once that time has
- *   passed for each ready task, it owes nothing. The kernel may take the thread off its core
- *   between two turns, so the worker asks it before such a debt ends ([turn-kernel]). Every pick
- *   of the worker looks for such tasks meanwhile ([turn-measure]). No time is withheld: a pick
- *   takes a task that owes rounds if there is no other, or if any worker has nothing to do.
+ *   only yield let it go soon. Every pick of the worker looks for such tasks meanwhile
+ *   ([turn-measure]). No time is withheld: a pick takes a task that owes rounds if there is no
+ *   other, or if any worker has nothing to do.
+ *
+ * [aside-clock]  Time that the task waited or slept counts, too: once that time has passed for each
+ *   ready task, it owes nothing. Turns that were too long do not count as such time. Otherwise
+ *   tasks that take turns in being late would pay for each other. The kernel may take the thread
+ *   off its core between two turns, so the worker asks it before such a debt ends ([turn-kernel]).
+ *   The clock is the worker's own. A task that went to another worker pays all its rounds.
+ *
+ * [aside-least]  If all tasks that wait owe rounds, the one that owes least goes on, and all owe
+ *   that much less: none of them was better than it. Otherwise a task that owes much would wait
+ *   for a long turn of another in each of its rounds.
  *
  * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first. So in a
  *   chain of tasks, where each starts the next, the others would get one short turn now and then.
  *   Therefore new tasks owe together: when they have used a turn, tasks that ran before come first
  *   for as long. A task that calls janus_yield ends that time: it may have started the new tasks.
  *   It cannot end it after a turn that was too long: a task could start one long child after the
- *   other, and yield to each.
+ *   other, and yield to each. Meanwhile a task that has started a crowd stands aside, too.
+ *   Otherwise it would bury a neighbour's child under its own ([crowd-way]).
  */
 
 #include "task/purse.h"
@@ -30,9 +39,12 @@
 #include "work/turn.h"
 #include "work/work.h"
 
-enum { OTHERS = 1024 }; /* the largest number of ready tasks counted */
+enum {
+    OTHERS = 1024,             /* the largest number of ready tasks counted */
+    ROUNDS_MAX = (1 << 24) - 1 /* five minutes */
+};
 
-static const uint64_t longest_ns = UINT64_C(3600000000000); /* a longer turn counts as this long */
+static const uint64_t longest_ns = UINT64_C(300000000000); /* a longer turn counts as this long */
 
 /* The number of ready tasks on this worker that ran before. */
 static uint64_t others(const struct jrt_worker *worker)
@@ -51,18 +63,37 @@ static uint64_t own_time(const struct jrt_worker *worker, uint64_t now)
     return now - worker->turns.taken_ns;
 }
 
-void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
+/* The task owes `turn` ns to the others. */
+static void owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
 {
     uint64_t count = others(worker);
     if (count == 0 || worker->seat != NULL || jrt_task_is_seated(task)) return;
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL) return; /* no memory: the task owes nothing */
-    if (turn > longest_ns) turn = longest_ns;
-    purse->owed_rounds = (uint32_t)(turn / worker->turns.limit_ns);
-    purse->owed_until_ns = own_time(worker, now) + turn * (count + 1);
+    uint64_t many = turn / worker->turns.limit_ns;
+    uint32_t rounds = many < ROUNDS_MAX ? (uint32_t)many : ROUNDS_MAX;
+    if (rounds < purse->owed_rounds) return;
+    purse->owed_rounds = rounds & ROUNDS_MAX;
+    purse->owed_until_ns = jrt_turns_fair(&worker->turns, now) + turn * (count + 1);
+    purse->owed_at = (uint8_t)worker->index;
     if (worker->turns.aside_ns < purse->owed_until_ns)
         worker->turns.aside_ns = purse->owed_until_ns;
     worker->others_every = worker->until_others = 1;
+}
+
+void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, uint64_t turn)
+{
+    if (turn > longest_ns) turn = longest_ns;
+    worker->turns.late_ns += turn;
+    owe(worker, task, now, turn);
+}
+
+void jrt_aside_crowd(struct jrt_worker *worker, struct jrt_task *task)
+{
+    const struct jrt_turns *turns = &worker->turns;
+    if (jrt_likely(!turns->fresh_owes)) return;
+    uint64_t now = jrt_clock_now_ns(), own = own_time(worker, now);
+    if (own < turns->fresh_ns) owe(worker, task, now, turns->fresh_ns - own);
 }
 
 void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
@@ -75,7 +106,6 @@ void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn)
     turns->fresh_used_ns = 0;
     turns->fresh_owes = turn >= jrt_turn_too_long(worker);
     if (turn < jrt_turn_too_long(worker)) return;
-    if (turns->aside_ns < turns->fresh_ns) turns->aside_ns = turns->fresh_ns;
     worker->others_every = worker->until_others = 1;
 }
 
@@ -95,9 +125,23 @@ bool jrt_aside_owes(struct jrt_worker *worker, const struct jrt_task *task, uint
     if (idle) return false;
     jrt_debug_invariant("aside-owe", !jrt_task_is_seated(task) && purse->owed_until_ns != 0);
     purse->owed_rounds--;
-    if (own_time(worker, now) >= purse->owed_until_ns && purse->owed_rounds > 0) {
+    bool here = purse->owed_at == (uint8_t)worker->index; /* [aside-clock] */
+    if (here && jrt_turns_fair(&worker->turns, now) >= purse->owed_until_ns &&
+        purse->owed_rounds > 0) {
         jrt_turn_ask(worker, now); /* the kernel may have taken that time from all of them */
-        if (own_time(worker, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
+        if (jrt_turns_fair(&worker->turns, now) >= purse->owed_until_ns) purse->owed_rounds = 0;
     }
     return purse->owed_rounds > 0;
+}
+
+uint32_t jrt_aside_rounds(const struct jrt_task *task)
+{
+    return task->dirty && task->purse != NULL ? task->purse->owed_rounds : 0;
+}
+
+void jrt_aside_forgive(const struct jrt_task *task, uint32_t rounds)
+{
+    if (!task->dirty || task->purse == NULL) return;
+    uint32_t owed = task->purse->owed_rounds;
+    task->purse->owed_rounds = (owed > rounds ? owed - rounds : 0) & ROUNDS_MAX;
 }

@@ -425,6 +425,8 @@ uint32_t jrt_idle_stuck(janus_scheduler *scheduler)
         jrt_load_relaxed(&scheduler->blocking_calls) == 0 && /* relaxed: as above. */
         !jrt_poll_can_come(scheduler);                       /* all workers sleep */
     if (stuck) jrt_fence_heavy_seq_cst();                    /* seq_cst: [idle-sleep]. */
+    /* relaxed: once more, because a seat's thread counts itself there before it fires timers. */
+    stuck = stuck && jrt_load_relaxed(&scheduler->outside) == 0;
     for (uint32_t i = 0; i < scheduler->worker_count && stuck; i++) {
         stuck = !jrt_work_for(&scheduler->workers[i]);
     }

@@ -26,6 +26,7 @@ enum {
     FETCH_STRAND = 4,
     RESCUE_EVERY = 64,  /* looks, for one of jrt_rescue */
     ROUND_MAX = 64,     /* tasks that owe rounds, in one pick */
+    PILE = 64,          /* new tasks; more than tasks that divide work have */
     FETCH_FRAMES = 384, /* bytes of a task that waits in a library call */
 };
 
@@ -207,6 +208,16 @@ static bool public_is_over(const struct jrt_worker *worker)
            jrt_deque_seems_empty(&worker->fresh[JRT_LANE_NORMAL]);
 }
 
+/* A new task, while some have waited for long; see move_oldest. */
+__attribute__((noinline)) static struct jrt_task *take_from_pile(struct jrt_worker *worker,
+                                                                 unsigned           lane)
+{
+    if (jrt_shelf_size(&worker->fresh_shelf) <= PILE) worker->pile = 0;
+    bool oldest = lane == JRT_LANE_NORMAL && worker->pile != 0 && ++worker->pile % 2 == 0;
+    struct jrt_task *task = oldest ? jrt_shelf_pop_oldest(&worker->fresh_shelf) : NULL;
+    return task != NULL ? task : jrt_take_newest(worker, lane);
+}
+
 static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lane,
                                          bool oldest_first)
 {
@@ -215,7 +226,10 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
      * only grow. */
     if ((worker->tick & 1u) && jrt_count_again(worker, lane) > FIFO_EVERY) oldest_first = true;
     if (oldest_first) task = take_oldest(worker, lane);
-    if (task == NULL) task = jrt_take_newest(worker, lane);
+    if (task == NULL) {
+        task = jrt_unlikely(worker->pile != 0) ? take_from_pile(worker, lane)
+                                               : jrt_take_newest(worker, lane);
+    }
     if (task == NULL && !oldest_first) {
         if (jrt_unlikely(worker->stolen != 0) && lane == JRT_LANE_NORMAL) jrt_idle_judge(worker);
         task = take_oldest(worker, lane);
@@ -229,7 +243,8 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
 
 /* Newest first means that an old task waits while new ones come. A task that has been the oldest
  * for some milliseconds joins those that take turns. It does so no sooner: a task that divides work
- * wants the old ones last. */
+ * wants the old ones last. A neighbour's child may be anywhere in a pile of many tasks. So from then
+ * on every other pick of a new task takes the oldest, until the pile is small. */
 static bool move_oldest(struct jrt_worker *worker, uint64_t now)
 {
     uint64_t oldest = jrt_load_relaxed(&worker->fresh_shelf.oldest); /* relaxed: a hint. */
@@ -239,6 +254,7 @@ static bool move_oldest(struct jrt_worker *worker, uint64_t now)
         return false;
     }
     if (now < worker->oldest_since_ns + patience_ns) return false;
+    if (worker->pile == 0) worker->pile = 1;
     struct jrt_task *task = jrt_shelf_pop_oldest(&worker->fresh_shelf);
     if (task == NULL) return false;
     jrt_submit_again(worker, task);
@@ -305,18 +321,50 @@ static bool spawner_waits(const struct jrt_worker *worker, uint64_t now)
     return now - worker->spawner_since_ns < worker->turns.limit_ns;
 }
 
-/* Picks, and puts tasks that owe rounds back behind the others; [aside-owe], [aside-fresh]. */
+/* All tasks that wait owe rounds. Takes the first that owes no more than `least`, and all owe that
+ * much less, [aside-least]. NULL: none was found, because thieves took some. */
+static struct jrt_task *take_least(struct jrt_worker *worker, bool fresh_last, uint32_t least)
+{
+    struct jrt_task *found = NULL;
+    uint64_t         count = 0;
+    for (unsigned lane = 0; lane < JRT_LANES; lane++) count += jrt_count_again(worker, lane);
+    for (uint64_t i = 0; i < count && i < ROUND_MAX; i++) {
+        struct jrt_task *task = pick_from(worker, false, fresh_last);
+        if (task == NULL) break;
+        jrt_aside_forgive(task, least);
+        if (found == NULL && jrt_aside_rounds(task) == 0) {
+            found = task;
+        } else {
+            jrt_submit_again(worker, task);
+        }
+    }
+    return found;
+}
+
+/* Picks, and puts tasks that owe rounds back behind the others, [aside-owe], [aside-fresh]. Each
+ * task that waits pays one round. */
 static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint64_t now)
 {
-    bool fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
-    for (int i = 0; i < ROUND_MAX; i++) {
+    bool     fresh_last = jrt_aside_fresh_last(worker, stays && !worker->gave_way, now);
+    uint32_t own = stays ? jrt_aside_rounds(worker->current) : UINT32_MAX, least = own;
+    const struct jrt_task *first = NULL;
+    bool                   only = false, all = false;
+    for (int i = 0; i < ROUND_MAX && !only && !all; i++) {
         struct jrt_task *task = pick_from(worker, worker->tick & 1u, fresh_last);
-        if (task == NULL || !jrt_aside_owes(worker, task, now)) return task;
-        uint64_t before = jrt_count_again(worker, JRT_LANE_NORMAL);
-        jrt_submit_again(worker, task);
-        if (before == 0) break; /* it is the only task */
+        if (task == NULL) return NULL;
+        all = task == first; /* each has paid its round */
+        if (!all && !jrt_aside_owes(worker, task, now)) return task;
+        uint32_t rounds = jrt_aside_rounds(task);
+        if (rounds < least) least = rounds;
+        only = first == NULL && jrt_count_again(worker, JRT_LANE_NORMAL) == 0;
+        if (first == NULL) first = task;
+        jrt_submit_again(worker, task); /* a thief may have it now */
     }
-    return stays ? NULL : pick_from(worker, false, fresh_last);
+    if (stays && own == least) return NULL;
+    struct jrt_task *task = only && !stays ? NULL : take_least(worker, fresh_last, least);
+    if (stays && task != NULL) jrt_aside_forgive(worker->current, least);
+    if (stays) return task;
+    return task != NULL ? task : pick_from(worker, false, fresh_last);
 }
 
 struct jrt_task *jrt_pick(struct jrt_worker *worker, bool stays)

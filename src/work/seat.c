@@ -179,7 +179,11 @@ struct jrt_task *jrt_seat_idle(struct jrt_worker *worker)
         if (jrt_load_acquire(&seat->over)) return NULL; /* acquire: as in reap. */
         jrt_count(&worker->stats.parks);
         if (!jrt_futex_wait_until(&worker->signal, JRT_SEAT_EMPTY, seat->wake_ns)) {
+            /* relaxed: a count, [seat-outside]. */
+            jrt_fetch_add_relaxed(&scheduler->outside, 1u);
+            jrt_fence_light_seq_cst(); /* seq_cst: before a set's `next` changes; jrt_idle_stuck. */
             jrt_sched_timers_fire_all(scheduler);
+            jrt_outside_less(scheduler);
             seat->wake_ns = jrt_sched_timers_next(scheduler); /* a hint: the workers look, too */
         }
         signal = jrt_load_acquire(&seat->worker.signal); /* acquire: what was handed. */

@@ -27,8 +27,9 @@
  * [timer-world]  In a world all timers fire in the order of deadlines and, of equal deadlines, of
  *   arming, whatever set they are in. A thread that fires there holds all locks.
  *
- * A set's `next` changes only after the tasks that were woken are in a queue. Otherwise a search
- * for a deadlock could miss both while a seat's thread fires.
+ * A set's `next` changes only after the tasks that were woken are in a queue. Actors and nurseries
+ * whose time has come are in none until `after`. So a search for a deadlock could miss them while a
+ * seat's thread fires. Therefore that thread counts as a plain thread that may act, [seat-outside].
  *
  * Locks: a set's lock. Rings take others under it. Only in a world does a thread hold several of
  * them, and it takes them in order.
@@ -196,6 +197,9 @@ static void fire(struct jrt_worker *worker, struct jrt_timer_set *set, uint64_t 
 {
     bool more = true;
     jrt_debug_invariant("timer-world", worker->scheduler->world == NULL);
+    /* relaxed: this thread counts there. */
+    jrt_debug_invariant("seat-outside",
+                        worker->seat == NULL || jrt_load_relaxed(&worker->scheduler->outside) > 0);
     while (more) {
         jrt_lock(&set->lock);
         for (int i = 0; i < AT_ONCE && more; i++) more = ring_next(worker, &set->timers, now);

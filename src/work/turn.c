@@ -214,6 +214,16 @@ static uint64_t take_owed(const struct jrt_task *task)
     return purse != NULL && purse->ledger != NULL ? jrt_upcalls.take_owed(purse) : 0;
 }
 
+void jrt_turn_ends(struct jrt_task *task)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    uint64_t           owed = worker->seat == NULL ? take_owed(task) : 0;
+    if (jrt_likely(owed < jrt_turn_too_long(worker))) return;
+    jrt_aside_owe(worker, task, jrt_clock_now_ns(), owed);
+    worker->turns.epoch = 0; /* not measured once more */
+    jrt_task_give_way(worker, task);
+}
+
 void jrt_turn_leave(struct jrt_worker *worker, uint64_t now)
 {
     uint64_t turn = measure(worker, now);

@@ -60,6 +60,10 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now);
 /* The current task rests, and the next pick measures its turn, [turn-measure]: the task owes it. */
 void jrt_turn_rests(struct jrt_worker *worker, struct jrt_task *task);
 
+/* The current task is about to end. It first repays the time of its callbacks ([callback-time]), so
+ * [worker-again]. */
+void jrt_turn_ends(struct jrt_task *task);
+
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now);
 
 /* Begins a new turn of the current task, which has yielded. */
@@ -71,10 +75,18 @@ void jrt_turn_ask(struct jrt_worker *worker, uint64_t now);
 /* The length of this turn since its first look, [turn-epoch]; 0: this is the first look. */
 uint64_t jrt_turn_lasted(struct jrt_worker *worker, uint64_t now);
 
+/* The worker's own time without turns that were too long, [aside-clock]. */
+static inline uint64_t jrt_turns_fair(const struct jrt_turns *turns, uint64_t now)
+{
+    uint64_t left_out = turns->taken_ns + turns->late_ns;
+    return now > left_out ? now - left_out : 0;
+}
+
 static inline bool jrt_turn_measures(const struct jrt_worker *worker, uint64_t now)
 {
     const struct jrt_turns *turns = &worker->turns;
-    return turns->measured > 0 || now - turns->taken_ns < turns->aside_ns;
+    return turns->measured > 0 || jrt_turns_fair(turns, now) < turns->aside_ns ||
+           (turns->fresh_owes && now - turns->taken_ns < turns->fresh_ns);
 }
 
 /* Looks at the clock. If the turn is over, empties the fuel word. The next call that comes to
@@ -119,10 +131,17 @@ void jrt_aside_owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t no
 /* A task has ended in a turn of `turn` ns, [aside-fresh]. */
 void jrt_aside_ended(struct jrt_worker *worker, uint64_t now, uint64_t turn);
 
+/* The current task gives way to a crowd: it waits until new tasks may run, [aside-fresh]. */
+void jrt_aside_crowd(struct jrt_worker *worker, struct jrt_task *task);
+
 /* Whether a pick takes new tasks last. `yields`: the current task has called janus_yield. */
 bool jrt_aside_fresh_last(struct jrt_worker *worker, bool yields, uint64_t now);
 
 /* Whether a picked task must let the others run once more, [aside-owe]. */
 bool jrt_aside_owes(struct jrt_worker *worker, const struct jrt_task *task, uint64_t now);
+
+/* How many rounds a task owes, and to owe fewer; [aside-least]. */
+uint32_t jrt_aside_rounds(const struct jrt_task *task);
+void     jrt_aside_forgive(const struct jrt_task *task, uint32_t rounds);
 
 #endif
