@@ -109,6 +109,7 @@ void jrt_worker_close(struct jrt_worker *worker)
         if (worker->deques_open > lane * 2 + 1) jrt_deque_fini(&worker->again[lane]);
     }
     free(worker->loads);
+    free((void *)worker->booty);
     jrt_poll_close(worker);
     jrt_holder_forget(worker);
     jrt_upcalls.forget_question(worker);

@@ -28,7 +28,8 @@
 enum {
     JRT_LANES = 3, /* HIGH, NORMAL, LOW */
     JRT_LANE_NORMAL = 1,
-    JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once */
+    JRT_RAID_MAX = 64,      /* tasks taken from a shelf at once, but of a crowd: */
+    JRT_RAID_CROWD = 2048,  /* tasks that ran before */
     JRT_STEAL_ATTEMPTS = 4, /* per cycle, or one for each other worker */
     JRT_SHORT_STEALS = 4,   /* in a row, [idle-doze]; then a thief takes only: */
     JRT_SHORT_STEAL_MAX = 8,
@@ -178,6 +179,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     struct jrt_seat         *seat;     /* the seat that it is, constant, or NULL */
     struct jrt_audit_writer *audit;    /* NULL: nothing is recorded */
     uint32_t                *loads;    /* owned; LEAST_LOADED only, else NULL */
+    void                   **booty;    /* owned; JRT_RAID_CROWD items; NULL: it met no crowd */
     int64_t                  seized;   /* of its quota, just now, [limit-seize]; the limit's lock */
     void                    *question; /* a spare one, actor/question.c; NULL: none */
     uint64_t                 keys, keys_end; /* of questions: from the next to the one behind */

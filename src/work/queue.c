@@ -243,7 +243,7 @@ static inline struct jrt_task *pick_lane(struct jrt_worker *worker, unsigned lan
 
 /* Newest first means that an old task waits while new ones come. A task that has been the oldest
  * for some milliseconds joins those that take turns. It does so no sooner: a task that divides work
- * wants the old ones last. A neighbour's child may be anywhere in a pile of many tasks. So from then
+ * wants the old ones last. A neighbour's child may be anywhere in a pile of many tasks. From then
  * on every other pick of a new task takes the oldest, until the pile is small. */
 static bool move_oldest(struct jrt_worker *worker, uint64_t now)
 {

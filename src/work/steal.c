@@ -49,13 +49,25 @@ static uint32_t steal_max(const struct jrt_worker *thief)
     return thief->short_steals < JRT_SHORT_STEALS ? JRT_RAID_MAX : JRT_SHORT_STEAL_MAX;
 }
 
-/* Takes up to half of a victim's shelf: the oldest to run, the rest for the thief's own. */
+/* Where to put the tasks of a large raid; NULL: the raid is not large, or memory was refused. */
+static void **room_for_crowd(struct jrt_worker *thief, const struct jrt_shelf *shelf)
+{
+    if (jrt_likely(jrt_shelf_size(shelf) <= 2 * JRT_RAID_MAX)) return NULL;
+    if (steal_max(thief) < JRT_RAID_MAX) return NULL;
+    if (thief->booty == NULL) thief->booty = jrt_malloc(JRT_RAID_CROWD * sizeof *thief->booty);
+    return thief->booty;
+}
+
+/* Takes up to half of a victim's shelf: the oldest to run, the rest for the thief's own. A raid of
+ * a crowd takes many, because each raid holds both workers up for as long. */
 static struct jrt_task *raid(struct jrt_worker *thief, const struct jrt_worker *victim,
                              struct jrt_shelf *shelf, struct jrt_shelf *own)
 {
-    void *tasks[JRT_RAID_MAX];
+    void *few[JRT_RAID_MAX];
     if (jrt_shelf_size(shelf) == 0) return NULL;
-    size_t count = jrt_shelf_raid(shelf, tasks, steal_max(thief));
+    void **crowd = own == &thief->again_shelf ? room_for_crowd(thief, shelf) : NULL;
+    void **tasks = crowd != NULL ? crowd : few;
+    size_t count = jrt_shelf_raid(shelf, tasks, crowd != NULL ? JRT_RAID_CROWD : steal_max(thief));
     if (count == 0) return NULL;
     for (size_t i = 1; i < count; i++) {
         stole(thief, victim, tasks[i]);

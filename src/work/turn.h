@@ -60,8 +60,8 @@ void jrt_turn_leave(struct jrt_worker *worker, uint64_t now);
 /* The current task rests, and the next pick measures its turn, [turn-measure]: the task owes it. */
 void jrt_turn_rests(struct jrt_worker *worker, struct jrt_task *task);
 
-/* The current task is about to end. It first repays the time of its callbacks ([callback-time]), so
- * [worker-again]. */
+/* The current task is about to end. It first stands aside for the time of its callbacks
+ * (callback.c). Others run meanwhile: ask for the worker again. */
 void jrt_turn_ends(struct jrt_task *task);
 
 void jrt_turn_begin_next(struct jrt_worker *worker, const struct jrt_task *next, uint64_t now);
