@@ -84,9 +84,9 @@ WORKS = {
     "https": (1,),
     "cc": (1,),
 }
-# rounds, full and quick; the net works measure pairs, whose median needs more rounds
-LONG = {"sleepers": (1, 5), "echo": (9, 5), "accept": (9, 5), "idle": (2, 1), "http": (9, 5),
-        "http_idle": (2, 1), "http_load": (5, 3), "http_fair": (5, 3), "https": (9, 5),
+# rounds, full and quick
+LONG = {"sleepers": (1, 5), "echo": (5, 5), "accept": (5, 5), "idle": (2, 1), "http": (5, 5),
+        "http_idle": (2, 1), "http_load": (3, 3), "http_fair": (3, 3), "https": (5, 5),
         "cc": (1, 1)}
 SHORT = ("growth",)  # so many points that each is measured as in a quick run
 APART = (*TOGETHER, "cc")  # works that do not race with another version of this tree
@@ -341,8 +341,9 @@ def load_programs(listed, before, quick):
     return ([p for p in programs if not p.wrong], any(p.ours and p.wrong for p in programs))
 
 
-def run_works(programs, works, quick):
-    """(all results, whether one of our programs failed)"""
+def run_works(programs, works, quick, keep):
+    """(all results, whether one of our programs failed). Calls `keep` with all results so far after
+    each work: a run that is broken off has what it measured."""
     plan = [(work, workers) for work in works for workers in WORKS[work]
             if any(p.knows(work, workers) for p in programs)]
     progress = Progress(sum(rounds_of(work, quick) * sum(p.knows(work, workers) for p in programs)
@@ -357,6 +358,7 @@ def run_works(programs, works, quick):
             notes.insert(0, f"rounds: {rounds_of(work, quick)}, as it takes very long")
         show(work, workers, results, notes)
         everything += results
+        keep(everything)
         failed = failed or any(program is not None and program.ours for program, _ in wrongs)
     return everything, failed
 
@@ -364,7 +366,6 @@ def run_works(programs, works, quick):
 def write_results(results, out):
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(results, indent=1) + "\n")
-    print(f"\n{len(results)} results are in {shown(out)}", flush=True)
 
 
 def is_set(name):
@@ -401,12 +402,14 @@ def main(arguments):
     works = [work for work in WORKS if not only or work in only]
     if works:
         programs, failed = load_programs(listed, before, quick)
-        results, lost = run_works(programs, works, quick)
+        out = pathlib.Path(files[1])
+        results, lost = run_works(programs, works, quick, lambda so_far: write_results(so_far, out))
         failed = failed or lost
         summary(results)
         for line in bench_targets.shape_verdicts(results):
             print(f"  {line}")
-        write_results(results, pathlib.Path(files[1]))
+        write_results(results, out)
+        print(f"\n{len(results)} results are in {shown(out)}", flush=True)
     if results and not before and (is_set("CHARTS") or not (only or quick or failed)):
         bench_charts.draw(pathlib.Path(files[1]), pathlib.Path(files[2]))
 

@@ -130,6 +130,14 @@ class Numbers(Race):
         self.assertRegex(text, r"fib, 1 .* 10 ns +5 Fast 1 +0.50 x +lost")
 
 
+    def test_a_run_that_is_broken_off_has_what_it_measured(self):
+        self.fake("a", "janusrt", 10, works="'fib 1' 'yield 1'")
+        with unittest.mock.patch.object(bench, "show", side_effect=[None, KeyboardInterrupt]):
+            with self.assertRaises(KeyboardInterrupt):
+                self.race("fib,yield")
+        self.assertEqual([r["work"] for r in json.loads(self.out.read_text())], ["yield"])
+
+
 class Pairs(Race):
     """The works with servers, whose contestants measure ratios to raw epoll in pairs."""
 
