@@ -124,7 +124,8 @@ static janus_status perform(const struct plan *plan, janus_channel *out)
         return status;
     }
     struct jrt_worker *worker = jrt_worker_self();
-    bool               own = jrt_chan_enter(chan, worker);
+    /* Nobody meets here: `last` is the worker of the channel that had this place before. */
+    bool own = jrt_chan_lock(&chan->lock, jrt_worker_bias(worker));
     chan->item_bytes = plan->item_bytes;
     chan->capacity = plan->capacity;
     chan->slots = plan->unbounded ? 0 : plan->capacity;

@@ -62,3 +62,29 @@ TEST("a worker that retreats without tasks knows that it has none")
     RIG_REAL("two workers at once");
     rig_run(2, retreat_beside, NULL, 10);
 }
+
+/* A channel is opened, used and destroyed, and its place is free for the next. */
+static int64_t use_a_channel(void *argument)
+{
+    struct jrt_worker *worker = jrt_worker_self();
+    janus_channel      channel;
+    int64_t            value = 1;
+    (void)argument;
+    worker->herd = (struct jrt_herd){0};
+    CHECK_EQ(janus_channel_create(sizeof value, 1, NULL, &channel), JANUS_OK);
+    CHECK_EQ(janus_channel_send(channel, &value), JANUS_OK);
+    CHECK_EQ(worker->herd.meets, 0);
+    CHECK(worker->herd.met == NULL);
+    CHECK_EQ(janus_channel_destroy(channel), JANUS_OK);
+    return 0;
+}
+
+TEST("a worker does not meet the one that had a channel in the same place")
+{
+    janus_scheduler *first = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    janus_scheduler *second = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
+    rig_do(first, use_a_channel, NULL);
+    rig_do(second, use_a_channel, NULL);
+    CHECK_EQ(janus_scheduler_destroy(second), JANUS_OK);
+    CHECK_EQ(janus_scheduler_destroy(first), JANUS_OK);
+}
