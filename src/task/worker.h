@@ -179,7 +179,7 @@ struct jrt_worker { /* NOLINT(clang-analyzer-optin.performance.Padding): hot fie
     struct jrt_seat         *seat;     /* the seat that it is, constant, or NULL */
     struct jrt_audit_writer *audit;    /* NULL: nothing is recorded */
     uint32_t                *loads;    /* owned; LEAST_LOADED only, else NULL */
-    void                   **booty;    /* owned; JRT_RAID_CROWD items; NULL: it met no crowd */
+    void                   **booty;    /* owned; room for a large raid, or NULL */
     int64_t                  seized;   /* of its quota, just now, [limit-seize]; the limit's lock */
     void                    *question; /* a spare one, actor/question.c; NULL: none */
     uint64_t                 keys, keys_end; /* of questions: from the next to the one behind */

@@ -18,8 +18,8 @@
  *   off its core between two turns, so the worker asks it before such a debt ends ([turn-kernel]).
  *   The clock is the worker's own. A task that went to another worker pays all its rounds.
  *
- * [aside-least]  If all tasks that wait owe rounds, the one that owes least goes on, and all owe
- *   that much less: none of them was better than it. Otherwise a task that owes much would wait
+ * [aside-least]  If all tasks that wait owe rounds, the task with the fewest goes on. All then owe
+ *   that many less, because no other task was better. Otherwise a task that owes much would wait
  *   for a long turn of another in each of its rounds.
  *
  * [aside-fresh]  A task that ended owes as well, but cannot pay. New tasks come first. So in a
@@ -70,6 +70,8 @@ static void owe(struct jrt_worker *worker, struct jrt_task *task, uint64_t now, 
     if (count == 0 || worker->seat != NULL || jrt_task_is_seated(task)) return;
     struct jrt_purse *purse = jrt_purse_need(task);
     if (purse == NULL) return; /* no memory: the task owes nothing */
+    jrt_debug_invariant("aside-clock",
+                        jrt_turns_fair(&worker->turns, now) <= own_time(worker, now));
     uint64_t many = turn / worker->turns.limit_ns;
     uint32_t rounds = many < ROUNDS_MAX ? (uint32_t)many : ROUNDS_MAX;
     if (rounds < purse->owed_rounds) return;

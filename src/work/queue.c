@@ -213,7 +213,8 @@ __attribute__((noinline)) static struct jrt_task *take_from_pile(struct jrt_work
                                                                  unsigned           lane)
 {
     if (jrt_shelf_size(&worker->fresh_shelf) <= PILE) worker->pile = 0;
-    bool oldest = lane == JRT_LANE_NORMAL && worker->pile != 0 && ++worker->pile % 2 == 0;
+    if (worker->pile != 0) worker->pile++;
+    bool             oldest = lane == JRT_LANE_NORMAL && worker->pile % 2 != 0;
     struct jrt_task *task = oldest ? jrt_shelf_pop_oldest(&worker->fresh_shelf) : NULL;
     return task != NULL ? task : jrt_take_newest(worker, lane);
 }
@@ -254,7 +255,7 @@ static bool move_oldest(struct jrt_worker *worker, uint64_t now)
         return false;
     }
     if (now < worker->oldest_since_ns + patience_ns) return false;
-    if (worker->pile == 0) worker->pile = 1;
+    if (worker->pile == 0) worker->pile = 2;
     struct jrt_task *task = jrt_shelf_pop_oldest(&worker->fresh_shelf);
     if (task == NULL) return false;
     jrt_submit_again(worker, task);
@@ -327,6 +328,7 @@ static struct jrt_task *take_least(struct jrt_worker *worker, bool fresh_last, u
 {
     struct jrt_task *found = NULL;
     uint64_t         count = 0;
+    jrt_debug_invariant("aside-least", least > 0);
     for (unsigned lane = 0; lane < JRT_LANES; lane++) count += jrt_count_again(worker, lane);
     for (uint64_t i = 0; i < count && i < ROUND_MAX; i++) {
         struct jrt_task *task = pick_from(worker, false, fresh_last);

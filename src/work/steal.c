@@ -52,7 +52,7 @@ static uint32_t steal_max(const struct jrt_worker *thief)
 /* Where to put the tasks of a large raid; NULL: the raid is not large, or memory was refused. */
 static void **room_for_crowd(struct jrt_worker *thief, const struct jrt_shelf *shelf)
 {
-    if (jrt_likely(jrt_shelf_size(shelf) <= 2 * JRT_RAID_MAX)) return NULL;
+    if (jrt_likely(jrt_shelf_size(shelf) / 2 <= JRT_RAID_MAX)) return NULL;
     if (steal_max(thief) < JRT_RAID_MAX) return NULL;
     if (thief->booty == NULL) thief->booty = jrt_malloc(JRT_RAID_CROWD * sizeof *thief->booty);
     return thief->booty;

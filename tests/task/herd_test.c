@@ -79,7 +79,7 @@ static int64_t use_a_channel(void *argument)
     return 0;
 }
 
-TEST("a worker does not meet the one that had a channel in the same place")
+TEST("a worker does not meet the last worker of a channel that had the same place")
 {
     janus_scheduler *first = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
     janus_scheduler *second = rig_open(JANUS_SCHEDULER_OPTIONS(.worker_count = 1));
