@@ -357,7 +357,7 @@ static struct jrt_task *pick_fairly(struct jrt_worker *worker, bool stays, uint6
         all = task == first; /* each has paid its round */
         if (!all && !jrt_aside_owes(worker, task, now)) return task;
         uint32_t rounds = jrt_aside_rounds(task);
-        if (rounds < least) least = rounds;
+        if (!all && rounds < least) least = rounds; /* a thief may have had it since */
         only = first == NULL && jrt_count_again(worker, JRT_LANE_NORMAL) == 0;
         if (first == NULL) first = task;
         jrt_submit_again(worker, task); /* a thief may have it now */
